@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import Any, ClassVar
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+from django.db.models import Q
 from django.utils.translation import gettext, gettext_lazy
 
 EVERY_TOPIC = "*"
@@ -58,6 +60,8 @@ class Action(StrEnum):
     UNDRAIN = "undrain"
     PIN = "pin"
     UNPIN = "unpin"
+    HOLD = "hold"
+    LIFT = "lift"
     PURGE = "purge"
     RESTORE = "restore"
     SEND = "send"
@@ -94,6 +98,7 @@ class Action(StrEnum):
     SILENCE = "silence"
     SCREEN = "screen"
     SCREEN_LINK = "screen_link"
+    TOPIC_SCOPE = "topic_scope"
 
 
 NEEDED: dict[Action, Permission] = {
@@ -109,6 +114,8 @@ NEEDED: dict[Action, Permission] = {
     Action.UNDRAIN: Permission.OPERATE,
     Action.PIN: Permission.OPERATE,
     Action.UNPIN: Permission.OPERATE,
+    Action.HOLD: Permission.OPERATE,
+    Action.LIFT: Permission.OPERATE,
     Action.PURGE: Permission.ADMINISTER,
     Action.RESTORE: Permission.OPERATE,
     Action.SEND: Permission.OPERATE,
@@ -145,7 +152,16 @@ NEEDED: dict[Action, Permission] = {
     Action.SILENCE: Permission.OPERATE,
     Action.SCREEN: Permission.EDIT_TOPICS,
     Action.SCREEN_LINK: Permission.ADMINISTER,
+    Action.TOPIC_SCOPE: Permission.ADMINISTER,
 }
+
+FOR_ALL_TOPICS = frozenset(
+    {
+        Action.ALERT_RECEIVER, Action.DRAIN, Action.SCHEDULE, Action.SCREEN, Action.SCREEN_LINK, Action.TOKENS,
+        Action.TOPIC_SCOPE, Action.UNDRAIN,
+    }
+)  # fmt: skip
+"""What concerns all topics: not for those who are for some."""
 
 
 @dataclass(frozen=True)
@@ -180,12 +196,13 @@ class Forbidden(Exception):
 
 
 class OutOfScope(Forbidden):
-    """The token is not for that topic, or not for what concerns all topics."""
+    """The token, or the person, is not for that topic, or not for what concerns all topics."""
 
 
 def allowed(user: User, what: Permission | Action, topic: str | None = None) -> bool:
     """Whether an active, signed-in user holds a permission, or the one an action needs, for a topic ("": for all)."""
     permission = NEEDED[what] if isinstance(what, Action) else what
+    topic = "" if what in FOR_ALL_TOPICS else topic
     held = bool(user.is_active and user.is_authenticated and user.has_perm(f"console.{permission}"))  # type: ignore[union-attr]
     return held and (topic is None or in_scope(user, topic))
 
@@ -193,18 +210,67 @@ def allowed(user: User, what: Permission | Action, topic: str | None = None) -> 
 def require(user: User, what: Permission | Action, topic: str | None = None) -> None:
     """Raise `Forbidden` unless `allowed`; `OutOfScope` where it is the topic that a token is not for."""
     permission = NEEDED[what] if isinstance(what, Action) else what
+    topic = "" if what in FOR_ALL_TOPICS else topic
     if not allowed(user, permission):
         raise Forbidden(permission)
     if topic is not None and not in_scope(user, topic):
+        raise OutOfScope(permission, _outside(isinstance(user, TokenUser), topic))
+
+
+def _outside(token: bool, topic: str) -> str:
+    if token:
         about = gettext("This token is not for the topic “%(topic)s”.") % {"topic": topic}
-        raise OutOfScope(permission, about if topic else gettext("This token is for some topics only."))
+        return about if topic else gettext("This token is for some topics only.")
+    about = gettext("Your roles are not for the topic “%(topic)s”.") % {"topic": topic}
+    return about if topic else gettext("Your roles are for some topics only; this concerns all of them.")
+
+
+def split_patterns(text: str) -> tuple[str, ...]:
+    """Topic patterns as they are typed: between commas or blanks."""
+    return tuple(dict.fromkeys(part for part in re.split(r"[\s,]+", text) if part))
+
+
+def topics_of(user: User) -> tuple[str, ...]:
+    """Patterns of the topics somebody may deal with: a token's own, a person's by the groups they are in.
+
+    Groups without patterns say nothing of topics; of the others all patterns count together (decision 300).
+    """
+    if isinstance(user, TokenUser):
+        return user.topics
+    known: tuple[str, ...] | None = getattr(user, "_rmq_topics", None)  # like Django's permissions: once a request
+    if known is None:
+        known = user._rmq_topics = _topics_by_groups(user)  # type: ignore[union-attr]
+    return known
+
+
+def _topics_by_groups(user: Any) -> tuple[str, ...]:
+    if not user.is_authenticated or getattr(user, "is_superuser", False) or not hasattr(user, "groups"):
+        return (EVERY_TOPIC,)
+    found = user.groups.exclude(rmq_topics=None).order_by("rmq_topics")
+    texts = list(found.values_list("rmq_topics__patterns", flat=True))
+    return split_patterns(" ".join(texts)) if texts else (EVERY_TOPIC,)
 
 
 def in_scope(user: User, topic: str) -> bool:
-    """Whether somebody may deal with a topic at all; "" stands for what concerns all of them."""
-    if not isinstance(user, TokenUser) or EVERY_TOPIC in user.topics:
+    """Whether somebody may deal with a topic at all; "" stands for what concerns all. A group is as its stream."""
+    return covers(topics_of(user), topic)
+
+
+def covers(patterns: tuple[str, ...], topic: str) -> bool:
+    if EVERY_TOPIC in patterns:
         return True
-    return bool(topic) and any(fnmatchcase(topic, pattern) for pattern in user.topics)
+    stream = topic.partition("@")[0]
+    return bool(topic) and any(fnmatchcase(stream, pattern) for pattern in patterns)
+
+
+def rows_in_scope(user: User, field: str = "topic") -> Q:
+    """The same as a condition of the database, on a field that holds the name of a topic."""
+    patterns = topics_of(user)
+    if EVERY_TOPIC in patterns:
+        return Q()
+    signs = {"*": "[^@]*", "?": "[^@]"}
+    either = "|".join("".join(signs.get(sign) or re.escape(sign) for sign in each) for each in patterns)
+    return Q(**{f"{field}__regex": f"^({either})(@.*)?$"}) if patterns else Q(pk__in=[])
 
 
 def account_of(user: User) -> AbstractBaseUser | None:
@@ -235,5 +301,13 @@ def grants(user: User) -> Grants:
     """For every action None where it is allowed, else the sentence that says what is missing."""
     return Grants(
         payload=allowed(user, Permission.READ_PAYLOAD),
-        actions={action.value: None if allowed(user, action) else missing(NEEDED[action]) for action in Action},
+        actions={action.value: _lacking(user, action) for action in Action},
     )
+
+
+def _lacking(user: User, action: Action) -> str | None:
+    try:
+        require(user, action)
+    except Forbidden as refusal:
+        return str(refusal)
+    return None

@@ -11,9 +11,10 @@ from django.core.signals import setting_changed
 from django.dispatch import receiver
 
 from console.options import options
+from rmq_core.client.async_inspector import AsyncInspector
 from rmq_core.client.async_rmq import AsyncRMQ
 from rmq_core.client.control import Control
-from rmq_core.client.inspector import AsyncInspector, Inspector
+from rmq_core.client.inspector import Inspector
 from rmq_core.client.rmq import RMQ
 
 RETRY_FOR_MS = 2_000

@@ -16,7 +16,7 @@ from django.urls import NoReverseMatch, reverse
 from django.utils.translation import get_language_info, gettext
 from unfold.dataclasses import SearchResult
 
-from console.access import Action, Permission, allowed
+from console.access import Action, Permission, allowed, in_scope
 from console.engine import engine
 from console.topic_tabs import tabs_of
 from rmq_core.errors import RMQError
@@ -46,9 +46,9 @@ def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
                 _page(request, gettext("Dead letters"), "skull", "dead"),
                 _page(request, gettext("Operations"), "playlist_play", "operations"),
                 _page(request, gettext("Reconciliation"), "fact_check", "reconciliation"),
-                _page(request, gettext("Outbox"), "outbox", "outbox"),
+                _page(request, gettext("Outbox"), "outbox", "outbox", may_view_all),
                 _page(request, gettext("Recurring"), "event_repeat", "recurring"),
-                _page(request, gettext("Screens"), "tv", "screens"),
+                _page(request, gettext("Screens"), "tv", "screens", may_view_all),
                 *_of_demo(request),
             ],
         },
@@ -66,6 +66,12 @@ def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
                     may_define_receivers,
                 ),
                 _entry(gettext("API tokens"), "key", "console_admin:console_apitoken_changelist", may_manage_tokens),
+                _entry(
+                    gettext("Topics of roles"),
+                    "rule_folder",
+                    "console_admin:console_topicscope_changelist",
+                    may_give_topics,
+                ),
                 _entry(gettext("API documentation"), "api", "console-api:openapi-view"),
                 *_admin_item(gettext("Users"), "person", get_user_model()),
                 *_admin_item(gettext("Roles"), "group", Group),
@@ -78,6 +84,11 @@ def may_view(request: HttpRequest) -> bool:
     return allowed(request.user, Permission.VIEW)
 
 
+def may_view_all(request: HttpRequest) -> bool:
+    """What is not of one topic."""
+    return allowed(request.user, Permission.VIEW, "")
+
+
 def may_audit(request: HttpRequest) -> bool:
     return allowed(request.user, Permission.AUDIT)
 
@@ -88,6 +99,10 @@ def may_define_receivers(request: HttpRequest) -> bool:
 
 def may_manage_tokens(request: HttpRequest) -> bool:
     return allowed(request.user, Action.TOKENS)
+
+
+def may_give_topics(request: HttpRequest) -> bool:
+    return allowed(request.user, Action.TOPIC_SCOPE)
 
 
 def _entry(title: str, icon: str, name: str, may: Callable[[HttpRequest], bool] = may_view) -> dict[str, Any]:
@@ -163,11 +178,13 @@ def search(request: HttpRequest, term: str) -> list[SearchResult]:
              if term in title.lower() and may(request)]  # fmt: skip
     try:
         topics = engine().inspector.topics()
-        topics = sorted([*topics, *(each for each in engine().inspector.queues() if each.is_group)], key=_by_name)
+        topics = [*topics, *(each for each in engine().inspector.queues() if each.is_group)]
     except RMQError:
         return found
-    for topic in topics:
-        if all(word in f"{topic.name} {_words()}".lower() for word in term.split()):
+    for topic in sorted(topics, key=_by_name):
+        if in_scope(request.user, topic.name) and all(
+            word in f"{topic.name} {_words()}".lower() for word in term.split()
+        ):
             found += _of_topic(request, topic, term)
     return found[:RESULTS_MOST]
 
@@ -186,10 +203,11 @@ def _pages() -> list[tuple[str, str, str, str, Callable[[HttpRequest], bool]]]:
         (gettext("Reconciliation"), gettext("Did every message do what it should?"), "console:reconciliation",
          "fact_check", may_view),
         (gettext("Recurring"), gettext("Messages sent again and again"), "console:recurring", "event_repeat", may_view),
-        (gettext("Outbox"), gettext("What was committed and is not sent yet"), "console:outbox", "outbox", may_view),
+        (gettext("Outbox"), gettext("What was committed and is not sent yet"), "console:outbox", "outbox",
+         may_view_all),
         (gettext("Alerts"), gettext("What fires, since when, who silenced it"), "console:alerts", "notifications",
          may_view),
-        (gettext("Screens"), gettext("What hangs on a wall, and its links"), "console:screens", "tv", may_view),
+        (gettext("Screens"), gettext("What hangs on a wall, and its links"), "console:screens", "tv", may_view_all),
         (gettext("Audit"), gettext("Who did what, and why"), "console:audit", "history", may_audit),
     ]  # fmt: skip
 

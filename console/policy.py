@@ -28,10 +28,16 @@ def policy() -> str:
             f"img-src {origins} data:",
             "object-src 'none'",
             "base-uri 'none'",
-            "form-action 'self'",
+            f"form-action 'self'{_provider()}",
             "frame-ancestors 'none'",
         )
     )
+
+
+def _provider() -> str:
+    """Signing out is a form that leads on to the provider of single sign-on."""
+    issuer = urlsplit((getattr(settings, "RMQ_SSO", None) or {}).get("issuer", ""))
+    return f" {issuer.scheme}://{issuer.netloc}" if issuer.netloc else ""
 
 
 def protect(response: HttpResponseBase) -> None:

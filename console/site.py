@@ -25,6 +25,7 @@ NAME = "console_admin"
 class ConsoleSite(UnfoldAdminSite):
     """Its index is the overview, since that is what people come for; people sign in where the project lets them."""
 
+    login_template = "console/signin.html"
     settings_name = "RMQ_CONSOLE_UNFOLD"  # nobody's: what surrounds a page is in `console.layout`
 
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:

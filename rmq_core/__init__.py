@@ -5,10 +5,12 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rmq_core import errors
+    from rmq_core.client.async_control import AsyncControl
+    from rmq_core.client.async_inspector import AsyncInspector
     from rmq_core.client.async_producer import AsyncProducer
     from rmq_core.client.async_rmq import AsyncRMQ
-    from rmq_core.client.control import AsyncControl, Control
-    from rmq_core.client.inspector import AsyncInspector, Inspector
+    from rmq_core.client.control import Control
+    from rmq_core.client.inspector import Inspector
     from rmq_core.client.journal import AsyncJournalReader, JournalReader
     from rmq_core.client.producer import Producer
     from rmq_core.client.rmq import RMQ
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from rmq_core.model.outcomes import Reject, Release, Retry
     from rmq_core.model.report import Report
     from rmq_core.model.route import Route, Target
-    from rmq_core.model.topic import Journal, Merge, Topic, TopicKind, Trim
+    from rmq_core.model.topic import Journal, Merge, OnFailure, Topic, TopicKind, Trim
     from rmq_core.ops.actions import ActionResult
     from rmq_core.ops.matching import MatchingResult
     from rmq_core.ops.sent import Sent, SentMany
@@ -67,6 +69,7 @@ __all__ = [
     "Message",
     "MessageFilter",
     "MessageRef",
+    "OnFailure",
     "PriorityMessage",
     "Producer",
     "RMQError",
@@ -102,8 +105,10 @@ __all__ = [
 _HOMES = {
     "client.async_producer": ("AsyncProducer",),
     "client.async_rmq": ("AsyncRMQ",),
-    "client.control": ("AsyncControl", "Control"),
-    "client.inspector": ("AsyncInspector", "Inspector"),
+    "client.async_control": ("AsyncControl",),
+    "client.control": ("Control",),
+    "client.async_inspector": ("AsyncInspector",),
+    "client.inspector": ("Inspector",),
     "client.journal": ("AsyncJournalReader", "JournalReader"),
     "client.producer": ("Producer",),
     "client.rmq": ("RMQ",),
@@ -121,7 +126,7 @@ _HOMES = {
     "model.outcomes": ("Reject", "Release", "Retry"),
     "model.report": ("Report",),
     "model.route": ("Route", "Target"),
-    "model.topic": ("Journal", "Merge", "Topic", "TopicKind", "Trim"),
+    "model.topic": ("Journal", "Merge", "OnFailure", "Topic", "TopicKind", "Trim"),
     "ops.actions": ("ActionResult",),
     "ops.matching": ("MatchingResult",),
     "ops.sent": ("Sent", "SentMany"),

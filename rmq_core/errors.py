@@ -16,7 +16,8 @@ Their tree:
     │   ├── TopicConflict       the same name is already defined with another kind or slot amount
     │   ├── VersionConflict     somebody else changed the definition meanwhile
     │   ├── TopicReshaped       the topic was deleted, or deleted and defined again, since this caller read it
-    │   └── TopicNotEmpty       refusing to delete a topic that still holds messages
+    │   ├── TopicNotEmpty       refusing to delete a topic that still holds messages
+    │   └── TooManyHolds        the topic has as many holds as it may
     ├── MessageError
     │   ├── InvalidMessage      wrong type, priority, range, time, key, headers
     │   ├── ContentTooLarge     above the topic's max_content_bytes
@@ -121,6 +122,10 @@ class TopicReshaped(TopicError):
 
 class TopicNotEmpty(TopicError):
     """The topic still holds messages."""
+
+
+class TooManyHolds(TopicError):
+    """The topic has as many holds as it may; lift one first."""
 
 
 class MessageError(RMQError):
@@ -300,6 +305,10 @@ _SCRIPT_ERRORS: dict[str, tuple[type[RMQError], str]] = {
         "the topic was deleted since its definition was read, or is another one by now ({detail}): nothing was done;"
         " read the definition again (client.topic(name)), then repeat the call",
     ),
+    "RMQHOLDS": (
+        TooManyHolds,
+        "the slot has {detail} holds, as many as there may be: lift one first",
+    ),
     "RMQMOVED": (
         VersionConflict,
         "entries were deleted or trimmed while those behind the position were counted{detail}: nothing was done; repeat"
@@ -327,6 +336,7 @@ def from_reply(text: str) -> RMQError:
     # Redis appends where the script failed ("script: <sha>, on @user_script:12."): not for people.
     code, _, detail = text.split(" script: ", 1)[0].partition(" ")
     known = _SCRIPT_ERRORS.get(code)
+    detail = detail.removeprefix("f2 ")  # a slot with holds: `rmq_core.model.formats`
     newer = _NEWER_SHAPE.match(detail) if code == "RMQSHAPE" else None
     if code == "RMQFORMAT" or newer is not None:
         number = newer[1] if newer is not None else detail.strip()

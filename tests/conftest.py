@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import signal
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
 from typing import Any
 
@@ -135,8 +135,12 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
+    # What a test logs may hold what no UTF-8 says, and then a process of several could not send its report.
+    report.sections = [(name, text.encode(errors="backslashreplace").decode()) for name, text in report.sections]
     if call.when == "call":
         item.stash[_PASSED] = report.passed
     return report

@@ -37,6 +37,7 @@ NO_PAGES = {
     "console_admin:console_apitoken_delete": 403,  # they are revoked
     "console_admin:console_topicrevision_add": 403,
     "console_admin:console_topicrevision_delete": 403,
+    "console_admin:console_topicscope_delete": 403,  # one by one, and there is none yet
     "console_admin:autocomplete": 403,  # it is asked for a field
     "console_admin:view_on_site": 404,  # no row has a page outside
     "console_admin:logout": 405,  # by a button

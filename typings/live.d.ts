@@ -30,6 +30,7 @@ declare namespace Live {
     ready: number;
     delayed: number;
     retrying: number;
+    held: number;
     in_flight: number;
     dead: number;
     lag_ms: number;
@@ -239,7 +240,7 @@ declare namespace Live {
     name: string;
     label: string;
     help: string;
-    input: "duration" | "bytes" | "flag" | "choice" | "text" | "name" | "number";
+    input: "duration" | "bytes" | "flag" | "choice" | "text" | "line" | "name" | "number";
     options: [string, string][];
     zero: string;
     low: number;

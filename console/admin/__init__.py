@@ -1,5 +1,5 @@
 """Admin registrations, in Unfold's looks."""
 
-from console.admin import alerts, audit, recurring, screens, tokens, topics
+from console.admin import alerts, audit, recurring, scopes, screens, tokens, topics
 
-__all__ = ["alerts", "audit", "recurring", "screens", "tokens", "topics"]
+__all__ = ["alerts", "audit", "recurring", "scopes", "screens", "tokens", "topics"]

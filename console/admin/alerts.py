@@ -22,11 +22,10 @@ from unfold.widgets import (
     UnfoldAdminTextInputWidget,
 )
 
-from console.access import Action, Permission, allowed
+from console.access import Action, Permission, allowed, in_scope, split_patterns
 from console.alerts import channels
 from console.models import AlertReceiver, AlertRule
 from console.models.alerts import METRICS, PROBLEMS
-from console.models.tokens import split_patterns
 from console.site import site
 from console.usecases import alerts
 from console.usecases.actor import Actor
@@ -94,6 +93,13 @@ class AlertRuleAdmin(ModelAdmin):
             gettext("; %(n)s topics were not looked at"),
             gettext("Fill in the form to see when it would have fired."),
         )
+
+    def get_queryset(self, request: HttpRequest) -> Any:
+        """Those of one's topics; a rule with patterns is for whoever sees all."""
+        rows = super().get_queryset(request)
+        if in_scope(request.user, ""):
+            return rows
+        return rows.filter(pk__in=[each.pk for each in rows if alerts.sees_patterns(request.user, each.topics)])
 
     def save_model(self, request: HttpRequest, obj: AlertRule, form: Any, change: bool) -> None:
         alerts.put_rule(_actor(request), obj)

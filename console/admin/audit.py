@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from django.contrib import admin
 from django.http import HttpRequest
@@ -12,6 +13,7 @@ from unfold.admin import ModelAdmin
 from unfold.contrib.filters.admin import RangeDateTimeFilter
 from unfold.decorators import display
 
+from console.access import rows_in_scope
 from console.models import AuditEntry
 from console.site import site
 
@@ -50,6 +52,9 @@ class AuditEntryAdmin(ModelAdmin):
     @display(description=_("detail"))
     def shown_detail(self, entry: AuditEntry) -> str:
         return pretty(entry.detail)
+
+    def get_queryset(self, request: HttpRequest) -> Any:
+        return super().get_queryset(request).filter(rows_in_scope(request.user))
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False

@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from unfold.admin import ModelAdmin
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
 
-from console.access import Action, Permission, allowed
+from console.access import Action, Permission, allowed, rows_in_scope
 from console.models import RecurringMessage
 from console.site import site
 from console.usecases import recurring
@@ -31,6 +31,9 @@ class RecurringMessageAdmin(ModelAdmin):
     fields = FIELDS
     list_per_page = 50
     actions = ()
+
+    def get_queryset(self, request: HttpRequest) -> Any:
+        return super().get_queryset(request).filter(rows_in_scope(request.user))
 
     def save_model(self, request: HttpRequest, obj: RecurringMessage, form: Any, change: bool) -> None:
         recurring.put(_actor(request), obj)

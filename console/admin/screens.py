@@ -32,10 +32,10 @@ class ScreenAdmin(ModelAdmin):
         screens.remove(_actor(request), obj)
 
     def has_module_permission(self, request: HttpRequest) -> bool:
-        return allowed(request.user, Permission.VIEW)
+        return allowed(request.user, Permission.VIEW, "")  # a screen may show any topic
 
     def has_view_permission(self, request: HttpRequest, obj: Screen | None = None) -> bool:
-        return allowed(request.user, Permission.VIEW)
+        return allowed(request.user, Permission.VIEW, "")
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return allowed(request.user, Action.SCREEN)

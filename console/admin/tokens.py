@@ -24,9 +24,8 @@ from unfold.contrib.filters.admin import ChoicesDropdownFilter
 from unfold.decorators import action, display
 from unfold.widgets import UnfoldAdminTextInputWidget
 
-from console.access import Action, account_of, allowed
+from console.access import Action, account_of, allowed, split_patterns
 from console.models import ApiToken
-from console.models.tokens import split_patterns
 from console.site import site
 from console.usecases import tokens
 from console.usecases.audit import note

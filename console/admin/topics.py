@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
-from console.access import Action, Permission, allowed
+from console.access import Action, Permission, User, allowed, in_scope, rows_in_scope
 from console.admin.audit import pretty
 from console.engine import engine
 from console.models import TopicDefinition, TopicRevision
@@ -38,7 +38,7 @@ class TopicDefinitionAdmin(ModelAdmin):
             return redirect("console:overview")
         error = None
         try:
-            topics = engine().inspector.topics()
+            topics = [topic for topic in engine().inspector.topics() if in_scope(request.user, topic.name)]
         except RMQError as problem:
             topics, error = [], str(problem)
         term = request.GET.get("q", "").strip().lower()
@@ -62,13 +62,13 @@ class TopicDefinitionAdmin(ModelAdmin):
         return redirect("console:define")
 
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any) -> HttpResponse:
-        return _to_form(object_id)
+        return _to_form(request.user, object_id)
 
     def delete_view(self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any) -> HttpResponse:
-        return _to_form(object_id)
+        return _to_form(request.user, object_id)
 
     def history_view(self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any) -> HttpResponse:
-        return _to_form(object_id)
+        return _to_form(request.user, object_id)
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         return allowed(request.user, Permission.VIEW)
@@ -110,6 +110,9 @@ class TopicRevisionAdmin(ModelAdmin):
     def shown_definition(self, revision: TopicRevision) -> str:
         return pretty(revision.definition)
 
+    def get_queryset(self, request: HttpRequest) -> Any:
+        return super().get_queryset(request).filter(rows_in_scope(request.user))
+
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return allowed(request.user, Permission.VIEW)
 
@@ -126,9 +129,9 @@ class TopicRevisionAdmin(ModelAdmin):
         return False
 
 
-def _to_form(name: str) -> HttpResponse:
+def _to_form(user: User, name: str) -> HttpResponse:
     try:
-        known = {topic.name for topic in engine().inspector.topics()}
+        known = {topic.name for topic in engine().inspector.topics() if in_scope(user, topic.name)}
     except RMQError:
         known = set()  # the list says that Redis is away
     if name not in known:

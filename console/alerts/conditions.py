@@ -7,9 +7,8 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
-from console.access import EVERY_TOPIC
+from console.access import EVERY_TOPIC, split_patterns
 from console.models import AlertRule
-from console.models.tokens import split_patterns
 
 ALL = ""
 """In the place of a topic: the whole installation."""

@@ -79,10 +79,10 @@ class Entries(Schema):
 def audit(request: HttpRequest, wanted: Query[Wanted], limit: Limit = 50, cursor: Cursor = None) -> dict[str, Any]:
     """`who` and `text` (in the reason) may be a part, the others are exact; `until_ms` is excluded."""
     caller = caller_of(request)
-    caller.require(Permission.AUDIT, wanted.topic)
+    caller.require(Permission.AUDIT, wanted.topic or None)
     query = ("audit", wanted.model_dump_json())
     before = number_in(cursor, *query) if cursor else None
-    page = audit_list.page(wanted.filter(), before, limit)
+    page = audit_list.page(wanted.filter(), before, limit, caller.user)
     return {
         "entries": readable(Entry, page.entries, lambda each: _entry(each, caller.payload)),
         "next": cursor_of(page.entries[-1].pk, *query) if page.more else None,
@@ -111,10 +111,10 @@ def export_audit(
     request: HttpRequest, wanted: Query[Wanted], form: Literal["jsonl", "csv"] = "jsonl"
 ) -> StreamingHttpResponse:
     caller = caller_of(request)
-    caller.require(Permission.AUDIT, wanted.topic)
+    caller.require(Permission.AUDIT, wanted.topic or None)
     caller.require(Permission.READ_PAYLOAD)
     name = f"audit-{timezone.now():%Y%m%d-%H%M%S}.{form}"
-    return download(request, audit_list.export(wanted.filter(), form), name, FORMATS[form])
+    return download(request, audit_list.export(wanted.filter(), form, caller.user), name, FORMATS[form])
 
 
 def _entry(entry: AuditEntry, payload: bool) -> dict[str, Any]:

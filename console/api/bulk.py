@@ -106,7 +106,8 @@ class RescheduleBody(Rescheduling, WaitingBody):
 
 class Preview(Schema):
     """How many messages it would meet; not `exact`: an estimate from `looked_at` of `total`. `confirm`: so many that
-    the start asks for the topic's name. `purges`: what it takes out is gone for good."""
+    the start asks for the topic's name. `purges`: what it takes out is gone for good. `expires_first`: so many of the
+    first `expires_looked_at` have an `expires_ms` that is over before they could be delivered, and would be left."""
 
     count: int
     exact: bool
@@ -115,6 +116,8 @@ class Preview(Schema):
     examples: list[Row]
     confirm: bool
     purges: bool
+    expires_first: int
+    expires_looked_at: int
     as_of_ms: int
 
 

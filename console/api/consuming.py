@@ -69,6 +69,7 @@ class Taken(Schema):
     priority: BigOut | None
     version: BigOut
     expires_at_ms: int | None
+    tenant: str
     headers: dict[str, str]
     content: str | None
     content_base64: str | None
@@ -223,6 +224,7 @@ def _taken(topic: Topic, delivery: Delivery) -> dict[str, Any]:
         "priority": lossless(delivery.priority),
         "version": lossless(delivery.version),
         "expires_at_ms": delivery.expires_at_ms,
+        "tenant": delivery.tenant,
         "headers": headers_json(delivery.headers),
         **content_fields(delivery.content),
     }

@@ -7,7 +7,7 @@ from typing import Any
 from django.http import HttpRequest
 from ninja import Router, Schema
 
-from console.access import EVERY_TOPIC, Permission, TokenUser, allowed
+from console.access import Permission, TokenUser, allowed, topics_of
 from console.api.callers import caller_of
 
 router = Router(tags=["access"])
@@ -31,6 +31,6 @@ def me(request: HttpRequest) -> dict[str, Any]:
         "name": caller.user.get_username(),
         "permissions": [each.value for each in Permission if allowed(caller.user, each)],
         "role": token.role if token else None,
-        "topics": list(token.topics) if token else [EVERY_TOPIC],
+        "topics": list(topics_of(caller.user)),
         "rate_per_minute": caller.rate_per_minute or None,
     }

@@ -253,6 +253,8 @@ def _file_name(topic: str, view: MessageView) -> str:
 def _one(request: HttpRequest, ident: str, wanted: ActionRequest) -> dict[str, Any]:
     outcome = perform(caller_of(request).actor, wanted)
     if not outcome.done:
+        if any(status == "held" for _, status in outcome.statuses):
+            raise ApiError(409, "held", "A hold keeps it back: lift that, and it goes on from its place.")
         if any(status == "in_flight" for _, status in outcome.statuses):
             raise ApiError(
                 409,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,6 +45,8 @@ COUNTER_HELP = {
     "duplicate": "Messages not accepted, for their id had been within its period",
     "outdated": "Messages not accepted or delivered, for a newer version of theirs had been handed out",
     "lapsed": "Messages that expired before they were delivered",
+    "held": "Messages set aside by holds",
+    "lifted": "Messages that came back from holds",
 }
 OCTAVES = range(1, 25)
 """Bounds of 2^k - 1 ms, from 1 ms to 4.6 hours, where buckets of ours begin: what lasted exactly that long is in the
@@ -71,6 +73,7 @@ GAUGES = (
     Gauge("rmq_backlog", "Messages waiting in any way", lambda topic: topic["backlog"]),
     Gauge("rmq_ready", "Messages that could be taken now", lambda topic: topic["ready"]),
     Gauge("rmq_retrying", "Messages that failed and wait for their next try", lambda topic: topic["retrying"]),
+    Gauge("rmq_held", "Messages that holds keep back", lambda topic: topic.get("held")),
     Gauge("rmq_in_flight", "Deliveries not settled yet", lambda topic: topic["in_flight"]),
     Gauge("rmq_dead", "Dead letters", lambda topic: topic["dead"]),
     Gauge("rmq_lag_seconds", "How long the oldest due message has been waiting", lambda topic: topic["lag_ms"] / 1000),
@@ -149,6 +152,7 @@ def metrics(request: HttpRequest) -> HttpResponse:
     sample["topics"] = [
         {"retrying": topic.get("waiting")} | topic for topic in sample["topics"] if caller.sees(topic["topic"])
     ]
+    sample["tenants"] = {name: found for name, found in sample.get("tenants", {}).items() if caller.sees(name)}
     sample["routes"] = [each for each in sample.get("routes", ()) if all(map(caller.sees, each["topics"]))]
     registry = CollectorRegistry(auto_describe=False)
     registry.register(Sample(at_ms, sample, everything=caller.sees("")))
@@ -180,6 +184,7 @@ class Sample:
                     family.add_metric([topic["topic"]], value)
             yield family
         yield lateness(topics)
+        yield from tenants(self._sample.get("tenants", {}))
         yield from routes(self._sample.get("routes", ()))
         if self._everything:
             yield from self._about_all()
@@ -208,6 +213,22 @@ class Sample:
         if server is not None:
             yield _gauge("rmq_redis_used_memory_bytes", "Memory Redis uses", server["used_memory"])
             yield _gauge("rmq_redis_max_memory_bytes", "Redis' maxmemory; 0: no limit", server["maxmemory"])
+
+
+TENANT_GAUGES = {
+    "sent": "Messages sent a second lately, of the tenants that cause most load",
+    "taken": "Deliveries handed out a second lately, of the tenants that cause most load",
+}
+
+
+def tenants(found: Mapping[str, Sequence[dict[str, Any]]]) -> Iterator[Metric]:
+    """Of each topic whose messages say whose they are."""
+    for name, text in TENANT_GAUGES.items() if found else ():
+        family = GaugeMetricFamily(f"rmq_tenant_{name}_per_second", text, labels=["topic", "tenant"])
+        for topic, loads in found.items():
+            for load in loads:
+                family.add_metric([topic, load["tenant"]], load[f"{name}_s"])
+        yield family
 
 
 ROUTE_COUNTERS = {

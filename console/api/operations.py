@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.urls import reverse
 from ninja import Query, Router, Schema, Status
 
-from console.access import Permission
+from console.access import Permission, rows_in_scope
 from console.api.callers import Caller, caller_of
 from console.api.cursors import cursor_of, ident_in
 from console.api.description import plain
@@ -100,9 +100,9 @@ def operations(
 ) -> dict[str, Any]:
     """`live`: those that go on; `ended`: the others."""
     caller = caller_of(request)
-    caller.require(Permission.VIEW, topic or "")
+    caller.require(Permission.VIEW, topic or None)
     states = {"live": Operation.LIVE, "ended": set(Operation.State.values) - set(Operation.LIVE)}.get(state, {state})
-    found = Operation.objects.defer("refs").order_by("-created", "-id")
+    found = Operation.objects.filter(rows_in_scope(caller.user)).defer("refs").order_by("-created", "-id")
     if topic:
         found = found.filter(topic=topic)
     if state:

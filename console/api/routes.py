@@ -131,8 +131,9 @@ class Redriven(Schema):
 
 
 class RedrivenList(Schema):
-    """What became of each, or would: done; not_found where it is no dead letter any more; of a plan also refused, for a
-    `problem`. Of a plan, `to_slot` and `to_id`: where it would be and as what; null where the stream gives an id.
+    """What became of each, or would: done; not_found where it is no dead letter any more; expires_first where its
+    `expires_ms` is over before it was due there, and it stays; of a plan also refused, for a `problem`. Of a plan,
+    `to_slot` and `to_id`: where it would be and as what; null where the stream gives an id.
     `command`: the same for a terminal."""
 
     results: list[Redriven]

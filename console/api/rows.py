@@ -9,6 +9,7 @@ from ninja import Schema
 
 from console.api.schemas import BigOut, lossless
 from console.serializers import messages as shapes
+from rmq_core.model.holds import KEY_MAX
 from rmq_core.model.states import State
 from rmq_core.model.views import MessageRow, MessageView
 
@@ -56,12 +57,15 @@ class Failure(Schema):
 class Message(Row):
     """Everything about one message. `content` is text; where it is no UTF-8, null, and `content_base64` has it.
 
-    `expires_at_ms`: from then on it is not delivered; null: always.
+    `slot_basis`: the one it was sent with, where that is text of at most 512 bytes and not the id.
+    `expires_at_ms`: from then on it is not delivered; null: always. `tenant`: whose it is; "": nobody's.
     """
 
     states: list[State]
     version: BigOut
+    slot_basis: str | None
     expires_at_ms: int | None
+    tenant: str
     headers: dict[str, str] | None
     header_count: int
     content: str | None
@@ -89,7 +93,9 @@ def message_of(view: MessageView, payload: bool) -> dict[str, Any]:
     return found | {
         "states": list(view.states),
         "version": lossless(view.version),
+        "slot_basis": _basis_of(view) if payload else None,
         "expires_at_ms": view.expires_at_ms,
+        "tenant": view.tenant,
         "headers": shapes.headers_json(view.headers) if payload else None,
         "header_count": len(view.headers),
         "content": shown["text"],
@@ -97,6 +103,16 @@ def message_of(view: MessageView, payload: bool) -> dict[str, Any]:
         "truncated": shown["truncated"],
         "failure": shapes.failure_json(view.failure, payload),
     }
+
+
+def _basis_of(view: MessageView) -> str | None:
+    basis = view.slot_basis
+    if basis == view.row.raw_id or len(basis) > KEY_MAX:
+        return None
+    try:
+        return basis.decode() or None
+    except UnicodeDecodeError:
+        return None
 
 
 def content_fields(content: bytes) -> dict[str, str | None]:

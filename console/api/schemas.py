@@ -230,7 +230,7 @@ class MessageResult(Schema):
 
     slot: int
     id: str
-    status: Literal["done", "in_flight", "not_found", "occupied", "replaced"]
+    status: Literal["done", "in_flight", "not_found", "occupied", "replaced", "held", "gone", "expires_first"]
 
 
 class ActionOutcome(Schema):

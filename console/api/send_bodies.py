@@ -11,6 +11,7 @@ from pydantic import ConfigDict, Field, model_validator
 from console.api.schemas import BigIn, Reason, Strict
 from rmq_core.model.outcomes import DELAY_MAX_MS
 from rmq_core.model.states import State
+from rmq_core.model.tenants import TENANT_MAX
 from rmq_core.model.topic import MAX_UNIQUE_MS
 
 MESSAGES_MAX = 1_000
@@ -37,6 +38,9 @@ class OneMessage(Strict):
     )
     unique_for_ms: int | None = Field(
         None, ge=0, le=MAX_UNIQUE_MS, description="Not accepted where its id was so short a time ago. 0: whatever was."
+    )
+    tenant: str | None = Field(
+        None, max_length=TENANT_MAX, description="Whose it is, where the topic does not read it. Empty: nobody's."
     )
     if_done: dict[str, Any] | None = Field(
         None,

@@ -189,6 +189,7 @@ _GIVES = {
 _OF_STREAMS = ("fields", "id")
 _NOT_OF_STREAMS = (
     *("range_ms", "priority", "due_ms", "delay_ms", "key", "version", "expires_ms", "unique_for_ms"),
+    "tenant",
     *("if_done", "if_dead"),
 )
 
@@ -217,6 +218,7 @@ def _message(topic: Topic, given: OneMessage, place: str) -> AnyMessage:
         "version": given.version,
         "expires_ms": given.expires_ms,
         "unique_for_ms": given.unique_for_ms,
+        "tenant": given.tenant,
         "own_id": new_id(),  # told before it is sent, where nothing merges
     }
     try:

@@ -40,6 +40,7 @@ class SlotLine(Schema):
     ready: int
     delayed: int
     retrying: int
+    held: int
     in_flight: int
     dead: int
     lag_ms: int

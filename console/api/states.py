@@ -13,6 +13,7 @@ RecordState = Literal[
     "delayed",
     "ready",
     "retrying",
+    "held",
     "in_flight",
     "dead",
     "done",
@@ -32,4 +33,4 @@ def of_today(state: Any) -> Any:
 
 AskedState = Annotated[State, BeforeValidator(of_today)]
 AskedRecordState = Annotated[RecordState, BeforeValidator(of_today)]
-AskedBacklogState = Annotated[Literal["delayed", "ready", "retrying"], BeforeValidator(of_today)]
+AskedBacklogState = Annotated[Literal["delayed", "ready", "retrying", "held"], BeforeValidator(of_today)]

@@ -53,6 +53,7 @@ class Numbers(Schema):
     backlog: int
     ready: int
     retrying: int
+    held: int
     in_flight: int
     dead: int
     lag_ms: int
@@ -72,6 +73,7 @@ class Counts(Schema):
     ready: int
     delayed: int
     retrying: int
+    held: int
     in_flight: int
     dead: int
     lag_ms: int
@@ -197,7 +199,7 @@ def _numbers() -> dict[str, dict[str, Any]]:
     frame = engine().client.run(read_frame(LiveKeys(options().namespace).overview))
     listed = json.loads(frame[1]).get("topics", []) if frame else []
     # A keeper of the release before, whose frame it may still be, has another name for `retrying`.
-    return {each["name"]: {"retrying": each.get("waiting")} | each for each in listed}
+    return {each["name"]: {"retrying": each.get("waiting"), "held": 0} | each for each in listed}
 
 
 def _counts(sample: TopicSample) -> dict[str, Any]:

@@ -13,11 +13,31 @@ from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
+from console.access import in_scope
 from console.site import site
 
 
+class ForAllTopics(ModelAdmin):
+    """Who is for some topics could else give themselves the others."""
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return in_scope(request.user, "") and super().has_module_permission(request)
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return in_scope(request.user, "") and super().has_view_permission(request, obj)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return in_scope(request.user, "") and super().has_add_permission(request)
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return in_scope(request.user, "") and super().has_change_permission(request, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return in_scope(request.user, "") and super().has_delete_permission(request, obj)
+
+
 @admin.register(User, site=site)
-class UserAdmin(DjangoUserAdmin, ModelAdmin):  # type: ignore[type-arg]  # at run time it has none
+class UserAdmin(ForAllTopics, DjangoUserAdmin):  # type: ignore[type-arg]  # at run time it has none
     """Whoever is made here may sign in; what they may do comes from the roles they are given."""
 
     form = UserChangeForm
@@ -44,5 +64,5 @@ class UserAdmin(DjangoUserAdmin, ModelAdmin):  # type: ignore[type-arg]  # at ru
 
 
 @admin.register(Group, site=site)
-class GroupAdmin(DjangoGroupAdmin, ModelAdmin):
+class GroupAdmin(ForAllTopics, DjangoGroupAdmin):
     """Roles are Django groups."""

@@ -22,6 +22,7 @@ from environs import Env, EnvValidationError, ValidationError
 
 from console import rules
 from console.options import usual_data_dir
+from console.sso.options import Sso
 from console.variables import FORMER, FORMER_END, PREFIX, renamed
 from rmq_core.model.text import NotText, check_unicode
 from rmq_core.transport.redis_url import RedisURL
@@ -92,8 +93,32 @@ class Environment:
     """Business ledgers that can be chosen (`*.csv`, `*.parquet`); `ledgers` in the data folder."""
     record_topics: list[str]
     """Topics recorded in the database while their journal is on; patterns such as `order*`, with commas."""
+    oidc_issuer: str
+    """Single sign-on by OpenID Connect, with the extra `sso`: the provider's address, `https://login.example.com/realms/us`."""
+    oidc_client_id: str
+    """What the provider calls us."""
+    oidc_client_secret: str
+    """What it has given us."""
+    oidc_name: str
+    """Stands on the button of the sign-in page."""
+    oidc_scopes: list[str]
+    """What we ask it for."""
+    oidc_groups_claim: str
+    """The claim that holds somebody's groups; `realm_access.roles` is inside of another."""
+    oidc_roles: dict[str, str]
+    """Groups there and roles here: `queue-admins=Admin,ops=Operator,team-orders=Team orders`."""
+    oidc_default_role: str
+    """The role of everybody whom it lets in; without it, who has none of `RMQ_OIDC_ROLES` is refused."""
+    oidc_renew_ms: int
+    """How often it is asked whether somebody is still there, and with which groups."""
     log_level: str
     """DEBUG, INFO, WARNING or ERROR."""
+
+    @property
+    def sso(self) -> dict[str, Any] | None:
+        """What is said of single sign-on, as `console.sso.options` has it; None where nothing is."""
+        said = {name.removeprefix("oidc_"): value for name, value in vars(self).items() if name.startswith("oidc_")}
+        return said if said["issuer"] or said["client_id"] or said["client_secret"] else None
 
 
 def _usual_data_dir(environ: Mapping[str, str]) -> Path:
@@ -135,6 +160,15 @@ def read_environment(environ: Mapping[str, str] | None = None) -> Environment:
         "record_days": env.int("RMQ_RECORD_DAYS", 30, validate=_check(rules.between(1, 3_650))),
         "run_routes": env.bool("RMQ_RUN_ROUTES", True),
         "record_topics": env.list("RMQ_RECORD_TOPICS", ["*"]),
+        "oidc_issuer": env.str("RMQ_OIDC_ISSUER", ""),
+        "oidc_client_id": env.str("RMQ_OIDC_CLIENT_ID", ""),
+        "oidc_client_secret": env.str("RMQ_OIDC_CLIENT_SECRET", ""),
+        "oidc_name": env.str("RMQ_OIDC_NAME", "single sign-on"),
+        "oidc_scopes": env.list("RMQ_OIDC_SCOPES", ["openid", "profile", "email"]),
+        "oidc_groups_claim": env.str("RMQ_OIDC_GROUPS_CLAIM", "groups"),
+        "oidc_roles": env.list("RMQ_OIDC_ROLES", [], validate=_check(_pairs)),
+        "oidc_default_role": env.str("RMQ_OIDC_DEFAULT_ROLE", ""),
+        "oidc_renew_ms": env.int("RMQ_OIDC_RENEW_MS", 900_000, validate=_check(rules.at_least(1_000))),
         "log_level": env.str("RMQ_LOG_LEVEL", "INFO", validate=_check(_log_level)),
         "database": env.str("RMQ_DATABASE_URL", None, validate=_check(_database_of)),
     }
@@ -152,7 +186,23 @@ def read_environment(environ: Mapping[str, str] | None = None) -> Environment:
     values["console_redis_url"] = values["console_redis_url"] or _plain_url(values["redis_url"])
     given_database = _database_of(values["database"]) if values["database"] else {}
     values["database"] = _database(given_database, data_dir.resolve())
-    return Environment(debug=debug, data_dir=data_dir.resolve(), **values)
+    values["oidc_roles"] = dict(_pairs(values["oidc_roles"]))
+    found = Environment(debug=debug, data_dir=data_dir.resolve(), **values)
+    _check_sso(found)
+    return found
+
+
+def _check_sso(found: Environment) -> None:
+    if found.sso is not None:
+        try:
+            Sso(**found.sso)
+        except ValueError as error:
+            words = re.sub(r"\b(issuer|client_id|client_secret|scopes|roles|default_role)\b", _variable, str(error))
+            raise ImproperlyConfigured(_explain_lines([f"  {words}"])) from None
+
+
+def _variable(found: re.Match[str]) -> str:
+    return f"RMQ_OIDC_{found[0].upper()}"
 
 
 class _reader(Env):
@@ -173,6 +223,10 @@ class _reader(Env):
 def _explain(error: EnvValidationError) -> str:
     messages: dict[str, list[str]] = error.error_messages  # type: ignore[assignment]
     lines = [f"  {name}: {' '.join(map(str, texts))}" for name, texts in sorted(messages.items())]
+    return _explain_lines(lines)
+
+
+def _explain_lines(lines: list[str]) -> str:
     return "The environment is not usable; correct these variables and start again:\n" + "\n".join(lines)
 
 
@@ -205,6 +259,14 @@ def _origins(values: list[str]) -> None:
         parts = urlsplit(origin)
         if parts.scheme not in ("http", "https") or not parts.netloc or parts.path:
             raise ValueError(f"{origin!r} is not an origin such as https://console.example.com.")
+
+
+def _pairs(values: list[str]) -> list[tuple[str, str]]:
+    found = [each.partition("=") for each in values]
+    for there, sign, here in found:
+        if not (there.strip() and sign and here.strip()):
+            raise ValueError(f"{there!r} is not a pair such as ops=Operator: a group there, a role here.")
+    return [(there.strip(), here.strip()) for there, _, here in found]
 
 
 def _sub_path(value: str) -> None:

@@ -11,6 +11,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.utils.log import CallbackFilter
 
 from console.config.environment import BASE_DIR, read_environment
+from console.sso import options as sso
 from rmq_core.errors import EmbeddedServerError
 from rmq_core.private_files import OTHERS, private_folder
 
@@ -141,6 +142,12 @@ RMQ_CONSOLE = {
 DEMO_RATE = ENVIRONMENT.demo_rate
 if ENVIRONMENT.demo:
     INSTALLED_APPS.append("console.demo.bookings.apps.BookingsConfig")
+
+if ENVIRONMENT.sso:
+    globals().update(sso.django_settings(ENVIRONMENT.sso))
+    INSTALLED_APPS += sso.APPS
+    MIDDLEWARE += sso.MIDDLEWARE
+    AUTHENTICATION_BACKENDS += sso.BACKENDS
 
 CACHES = {"default": {"BACKEND": "django.core.cache.backends.dummy.DummyCache"}}
 

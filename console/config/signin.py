@@ -19,15 +19,18 @@ import threading
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import Any
+from urllib.parse import urlencode
 
 from axes.handlers.database import AxesDatabaseHandler
 from axes.models import AccessAttempt, AccessLog
-from django.contrib.auth import get_user_model
+from django.contrib.auth import REDIRECT_FIELD_NAME, get_user_model
 from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
 from django.utils import timezone
 
 from console.models import AuditEntry
 from console.site import site
+from console.sso.options import PROVIDER, options
 from console.templating import render
 from console.usecases.audit import note
 
@@ -87,10 +90,20 @@ def turn_of(request: HttpRequest) -> Iterator[bool]:
 
 def sign_in(request: HttpRequest) -> HttpResponse:
     """The page for that, with the brake on."""
+    context = {"sso": sso_button(request)}
     if request.method != "POST":
-        return site.sign_in(request)
+        return site.sign_in(request, context)
     with turn_of(request) as mine:
-        return site.sign_in(request) if mine else too_early(request, TURN_WAIT_S)
+        return site.sign_in(request, context) if mine else too_early(request, TURN_WAIT_S)
+
+
+def sso_button(request: HttpRequest) -> dict[str, str] | None:
+    """Where it leads, and on to what; None where there is no single sign-on."""
+    sso = options()
+    if sso is None:
+        return None
+    onward = urlencode({"next": request.GET.get(REDIRECT_FIELD_NAME) or reverse("console:overview")})
+    return {"name": sso.name, "address": f"{reverse('openid_connect_login', args=[PROVIDER])}?{onward}"}
 
 
 def wait_s(name: str, address: str, now: datetime) -> int:

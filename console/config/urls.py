@@ -5,6 +5,7 @@ from django.contrib.admin import autodiscover
 from django.urls import URLPattern, URLResolver, include, path
 
 from console.config import signin
+from console.sso.options import options
 
 autodiscover()
 
@@ -15,6 +16,7 @@ handler500 = "console.pages.failures.failed"
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("admin/login/", signin.sign_in),
+    *([path("", include("console.sso.urls"))] if options() else []),
     path("", include("console.urls")),
 ]
 if apps.is_installed("console.demo.bookings"):

@@ -21,7 +21,7 @@ NAMED_MOST = 8
 """Of a mark that stands for many."""
 READ_MOST = 5_000
 """Of each kind, the newest."""
-_PLACED = (Action.DRAIN, Action.UNDRAIN, Action.PIN, Action.UNPIN, Action.UNFENCE)
+_PLACED = (Action.DRAIN, Action.UNDRAIN, Action.PIN, Action.UNPIN, Action.UNFENCE, Action.HOLD, Action.LIFT)
 
 
 @dataclass(frozen=True)

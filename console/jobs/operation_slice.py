@@ -42,6 +42,7 @@ AWAY_MS = 2_000
 
 State = Operation.State
 SKIPPED = "not_found"
+LEFT = frozenset({"expires_first", "gone"})
 INTERRUPTED = "interrupted"
 """Gone when it was looked for a second time: done just before a worker ended, or gone by itself."""
 
@@ -59,6 +60,11 @@ class _Did(NamedTuple):
 
     undone: list[tuple[int, str, str]]
     taken_out: str
+
+    def moved_on(self, refs: list[MessageRef]) -> list[MessageRef]:
+        """Without those that were left dead, which would look as if they had died again."""
+        left = {MessageRef(slot, ident) for slot, ident, status in self.undone if status in LEFT}
+        return [ref for ref in refs if ref not in left]
 
 
 class _TopicRecreated(Exception):
@@ -180,7 +186,7 @@ class Slice:
         did = self._do(refs, taken.removed, began_ms, gone=SKIPPED)
         self.operation.cursor = taken.cursor
         now = self._now_ms()
-        self._canary.sent(refs, now)
+        self._canary.sent(did.moved_on(refs), now)
         if self._each_ms:
             place = self.operation.place
             planned = max(place.get("next_ms", now), now - CATCH_UP_MS)
@@ -194,7 +200,7 @@ class Slice:
         refs, removed = unpacked(part.refs)
         did = self._do(refs, removed, int(self.operation.place.get("part_began_ms", 0)), gone=INTERRUPTED)
         now = self._now_ms()
-        self._canary.sent(refs, now)
+        self._canary.sent(did.moved_on(refs), now)
         self.lease.end_part(part, did.taken_out, did.undone, now)
 
     def _do(self, refs: list[MessageRef], removed: Removed, began_ms: int, gone: str) -> _Did:

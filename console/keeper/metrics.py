@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -12,11 +12,15 @@ from console.keeper.problems import TopicState
 from console.keeper.tracker import numbers_of
 from console.outbox.figures import Figures
 from rmq_core.model.samples import TopicSample
+from rmq_core.model.tenants import TenantLoads
 from rmq_core.model.views import ServerInfo, WorkerInfo
 from rmq_core.routes.status import RouteStatus
 
 METRICS_MS = 5_000
 """Sums over every slot; scrapes come every 15 s or so, so not every sample needs them."""
+LOADS_MS = 30_000
+TENANTS_SHOWN = 10
+"""Of a topic: each is a series of its own."""
 
 
 def metrics_frame(
@@ -28,10 +32,12 @@ def metrics_frame(
     routes: Sequence[RouteStatus] = (),
     recurring_failing: int = 0,
     alerts: Standing | None = None,
+    loads: Mapping[str, TenantLoads] | None = None,
 ) -> dict[str, Any]:
     """One object per topic, and what concerns all of them."""
     return {
         "topics": [_topic(state, sample) for state, sample in zip(states, samples, strict=True)],
+        "tenants": {name: [asdict(each) for each in load.tenants] for name, load in (loads or {}).items()},
         "workers": dict(Counter(worker.state for worker in workers)),
         "routes": [_route(status) for status in routes],
         "server": None if server is None else {"used_memory": server.used_memory, "maxmemory": server.maxmemory},

@@ -14,7 +14,7 @@ from console.engine import AsyncEngine
 from console.keeper.courses import GroupCourse
 from console.keeper.fleet import fleet_frame, unowned
 from console.keeper.frames import Observed, group_line, overview_frame, topic_frame
-from console.keeper.metrics import METRICS_MS, metrics_frame
+from console.keeper.metrics import LOADS_MS, METRICS_MS, TENANTS_SHOWN, metrics_frame
 from console.keeper.objectives import Objectives
 from console.keeper.problems import TopicState, find_problems
 from console.keeper.readable import AWAY, TopicReader, words_of
@@ -30,6 +30,7 @@ from rmq_core.journal.trimmer import state as journal_state
 from rmq_core.model.group import AT
 from rmq_core.model.samples import TopicSample
 from rmq_core.model.stats import Histogram
+from rmq_core.model.tenants import TenantLoads
 from rmq_core.model.topic import Topic
 from rmq_core.model.views import ServerInfo, Unreadable, WorkerInfo
 from rmq_core.ops.reaper import reap_overdue
@@ -110,6 +111,8 @@ class Sampler:
         self._heard = False
         self._sparks_at = -1
         self._metrics_at = 0
+        self._loads_at = 0
+        self._loads: dict[str, TenantLoads] = {}
         self._acknowledged: dict[str, Acknowledgement] = {}
         self._objectives = Objectives(engine, keys.objectives)
 
@@ -161,6 +164,7 @@ class Sampler:
             self._metrics_at = at_ms
             self._routes = await self.engine.inspector.routes()
             self._routed = frozenset(each.queue for each in self._routes if each.state == "running")
+            await self._look_at_tenants(samples, at_ms)
             frame = metrics_frame(
                 states,
                 samples,
@@ -170,6 +174,7 @@ class Sampler:
                 self._routes,
                 self.recurring_failing,
                 self.alerts,
+                self._loads,
             )
             frames[self.keys.metrics] = dumps(frame)
         if not self._leads():  # this process was frozen, and another keeper has looked meanwhile
@@ -186,6 +191,15 @@ class Sampler:
         looked_at = tuple(state.topic.name for state in shown) + ((FLEET,) if FLEET in watched else ())
         lateness = {name: tracker.lateness for name, tracker in trackers.items()}
         return Round(at_ms, looked_at, reaped, samples, states, lateness, seen)
+
+    async def _look_at_tenants(self, samples: Sequence[TopicSample], at_ms: int) -> None:
+        """Who causes the load of the topics whose messages say whose they are."""
+        if at_ms - self._loads_at < LOADS_MS:
+            return
+        self._loads_at = at_ms
+        named = [sample.topic.name for sample in samples if sample.tenants]
+        tenants = self.engine.inspector.tenants
+        self._loads = {name: await tenants(name, TENANTS_SHOWN) for name in named}
 
     def _groups_of(
         self, stream: TopicState, states: Sequence[TopicState], samples: Sequence[TopicSample]

@@ -40,6 +40,8 @@ class Numbers:
     """Of a group: entries that went before it had read them."""
     length: int = 0
     """Of a stream: entries kept. None of them waits for anybody."""
+    held: int = 0
+    """Kept back by holds; part of the backlog."""
 
     def as_json(self) -> dict[str, Any]:
         return dict(vars(self))

@@ -18,13 +18,14 @@ from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.conf import settings
 
-from console.access import Permission, allowed
+from console.access import EVERY_TOPIC, Permission, allowed, covers, topics_of
 from console.engine import async_engine
 from console.layer import layer_alias
 from console.live.frames import frames
 from console.options import options
 from console.snapshots import store
 from console.snapshots.groups import FLEET, FLEET_GROUP, OVERVIEW, topic_group
+from console.snapshots.scoped import scoped_text
 from console.snapshots.store import LiveKeys
 from rmq_core.errors import RMQError, UnknownTopic
 
@@ -53,6 +54,8 @@ class LiveConsumer(AsyncWebsocketConsumer, ABC):
     async def connect(self) -> None:
         self.keys = LiveKeys(options().namespace)
         self.payload = False
+        self.topic: str | None = self.scope["url_route"]["kwargs"].get("topic")
+        self.topics: tuple[str, ...] = ()
         self._last = 0
         self._tasks: list[asyncio.Task[None]] = []
         # Accepted first: only then can the browser learn why it is refused.
@@ -94,11 +97,11 @@ class LiveConsumer(AsyncWebsocketConsumer, ABC):
         """Send what has been announced."""
 
     async def send_frame(self, key: str, seq: int) -> None:
-        """Send the frame under a key unless it, or a newer one, was sent already."""
+        """Send the frame under a key unless it, or a newer one, was sent already; of all topics, with the viewer's."""
         if seq and seq <= self._last:
             return
         try:
-            found = await frames().newest(key, seq)
+            found = await frames().newest(key, seq, self.topics if self.topic is None else (EVERY_TOPIC,))
         except RMQError:
             return  # the page shows by itself how old its data is
         if found and found[0] > self._last:
@@ -109,7 +112,7 @@ class LiveConsumer(AsyncWebsocketConsumer, ABC):
         """Send what an operation reads, if it is there."""
         text = await async_engine().client.run(operation)
         if text:
-            await self.send(text)
+            await self.send(scoped_text(text, self.topics))
 
     async def _watch(self, name: str) -> None:
         client = async_engine().client
@@ -126,8 +129,9 @@ class LiveConsumer(AsyncWebsocketConsumer, ABC):
         user = await _current_user(self.scope)
         if not user.is_authenticated:
             return SIGNED_OUT
-        may_view, self.payload = await _may(user)
-        return None if may_view else FORBIDDEN
+        may_view, self.payload, self.topics = await _may(user)
+        mine = self.topic is None or covers(self.topics, self.topic)
+        return None if may_view and mine else FORBIDDEN
 
     async def _recheck(self) -> None:
         """Whether the viewer may still look; where nothing was announced it looks for news: the layer may be gone."""
@@ -159,8 +163,9 @@ class OverviewConsumer(LiveConsumer):
 class TopicConsumer(LiveConsumer):
     """One topic, slot by slot; the keeper writes those frames only while somebody looks."""
 
+    topic: str
+
     def group_name(self) -> str:
-        self.topic = self.scope["url_route"]["kwargs"]["topic"]
         return topic_group(self.topic)
 
     async def greet(self) -> None:
@@ -214,6 +219,10 @@ async def _current_user(scope: dict[str, Any]) -> Any:
     return await get_user({"session": sessions.SessionStore(key)})
 
 
-async def _may(user: Any) -> tuple[bool, bool]:
-    may = database_sync_to_async(allowed)
-    return await may(user, Permission.VIEW), await may(user, Permission.READ_PAYLOAD)
+async def _may(user: Any) -> tuple[bool, bool, tuple[str, ...]]:
+    found: tuple[bool, bool, tuple[str, ...]] = await database_sync_to_async(_look_up)(user)
+    return found
+
+
+def _look_up(user: Any) -> tuple[bool, bool, tuple[str, ...]]:
+    return allowed(user, Permission.VIEW), allowed(user, Permission.READ_PAYLOAD), topics_of(user)

@@ -10,7 +10,9 @@ from console.models.pipeline import Finding, PipelineSchedule, Reconciliation
 from console.models.record import MessageRecord, MessageTransition, RecordPosition
 from console.models.recurring import RecurringMessage, RecurringTick
 from console.models.revision import TopicRevision
+from console.models.scopes import TopicScope
 from console.models.screens import Screen
+from console.models.sso import SsoAccount
 from console.models.tokens import ApiToken, KeptAnswer
 from console.models.topic import TopicDefinition
 
@@ -41,6 +43,8 @@ __all__ = [
     "RecurringMessage",
     "RecurringTick",
     "Screen",
+    "SsoAccount",
     "TopicDefinition",
     "TopicRevision",
+    "TopicScope",
 ]

@@ -17,6 +17,7 @@ class MessageRecord(models.Model):
         DELAYED = "delayed"
         READY = "ready"
         RETRYING = "retrying"
+        HELD = "held"
         IN_FLIGHT = "in_flight"
         DEAD = "dead"
         DONE = "done"

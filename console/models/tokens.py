@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from console.access import EVERY_TOPIC, ROLES, TokenUser
+from console.access import EVERY_TOPIC, ROLES, TokenUser, split_patterns
 from console.models.fields import JSONField
 from rmq_core.model.text import NotText
 from rmq_core.model.text import check_name as check_printable
@@ -21,11 +21,6 @@ PATTERN = re.compile(r"[A-Za-z0-9_.*?-]{1,100}")
 PATTERNS_MAX = 50
 RATE_DEFAULT = 6_000
 RATE_MAX = 1_000_000
-
-
-def split_patterns(text: str) -> tuple[str, ...]:
-    """Topic patterns as they are typed: between commas or blanks."""
-    return tuple(dict.fromkeys(part for part in re.split(r"[\s,]+", text) if part))
 
 
 def check_patterns(text: str) -> None:

@@ -32,6 +32,7 @@ class OutboxMessage(models.Model):
     version = models.BigIntegerField(_("version"), default=0, db_default=0)
     unique_for_ms = models.BigIntegerField(_("once within"), null=True)
     expires_ms = models.BigIntegerField(_("expires after"), null=True)
+    tenant = models.TextField(_("tenant"), null=True)
     lane = models.BigIntegerField(_("lane"))
     written_ms = models.BigIntegerField(_("written"))
     state = models.CharField(

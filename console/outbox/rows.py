@@ -36,7 +36,7 @@ _KINDS: dict[str, type[Message]] = {
     "delayed": DelayedMessage,
 }
 STREAM, STREAM_FIELDS = "stream", "stream_fields"
-OPTIONAL = ("expires_ms", "unique_for_ms")
+OPTIONAL = ("expires_ms", "unique_for_ms", "tenant")
 _WORDS = {kind: word for word, kind in _KINDS.items()}
 
 
@@ -57,6 +57,7 @@ class Row(NamedTuple):
     tries: int
     expires_ms: int | None = None
     unique_for_ms: int | None = None
+    tenant: str | None = None
 
 
 def row_of(
@@ -143,6 +144,7 @@ def message_of(row: Row, now_ms: int) -> AnyMessage:
         version=row.version,
         expires_ms=_left_ms(row, kind, waited_ms),
         unique_for_ms=row.unique_for_ms,
+        tenant=row.tenant,
         own_id=b"%x-%x-%x" % (row.written_ms, row.lane % 2**64, row.id),  # the same, should it be sent twice
     )
 

@@ -7,6 +7,7 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext
 
+from console.access import in_scope
 from console.pages.shell import console_page, render_page
 from console.serializers.topics import definition_json, etag
 from console.usecases import topics as store
@@ -20,7 +21,7 @@ def new(request: HttpRequest) -> HttpResponse:
     """The form of a topic that is not there yet; `like`: a topic to take the settings from."""
     values = defaults()
     like = request.GET.get("like", "")
-    if like:
+    if like and in_scope(request.user, like):
         try:
             known = definition_json(store.stored(like))
             values = {name: known[name] for name in values} | {"name": "", "paused": False}

@@ -7,6 +7,7 @@ import uuid
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext
 
+from console.access import in_scope
 from console.errors import BadRequest
 from console.models import Operation
 from console.pages.shell import console_page, render_page
@@ -20,7 +21,7 @@ def page(request: HttpRequest) -> HttpResponse:
 @console_page
 def one(request: HttpRequest, ident: uuid.UUID) -> HttpResponse:
     operation = Operation.objects.only("topic").filter(pk=ident).first()
-    if operation is None:
+    if operation is None or not in_scope(request.user, operation.topic):
         raise BadRequest(gettext("There is no operation with this number; it may be too old to be kept."))
     return render_page(
         request,

@@ -8,9 +8,11 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext
 
+from console.access import User, topics_of
 from console.engine import engine
 from console.options import options
 from console.pages.shell import console_page, render_page
+from console.snapshots.scoped import scoped
 from console.snapshots.store import LiveKeys, read_frame, read_sparks
 from rmq_core.errors import RMQError
 
@@ -21,13 +23,13 @@ def page(request: HttpRequest) -> HttpResponse:
         request,
         "console/overview.html",
         gettext("Overview"),
-        data={"socket": "live/overview/", **newest()},
+        data={"socket": "live/overview/", **newest(request.user)},
     )
 
 
-def newest() -> dict[str, Any]:
+def newest(user: User) -> dict[str, Any]:
     """The last frame, so that the page is full when it opens; or why there is none."""
-    keys = LiveKeys(options().namespace)
+    keys, mine = LiveKeys(options().namespace), topics_of(user)
     run = engine().client.run
     try:
         frame = run(read_frame(keys.overview))
@@ -35,7 +37,7 @@ def newest() -> dict[str, Any]:
     except RMQError as error:
         return {"frame": None, "sparks": None, "problem": str(error)}
     return {
-        "frame": json.loads(frame[1]) if frame else None,
-        "sparks": json.loads(sparks) if sparks else None,
+        "frame": scoped(json.loads(frame[1]), mine) if frame else None,
+        "sparks": scoped(json.loads(sparks), mine) if sparks else None,
         "problem": None,
     }

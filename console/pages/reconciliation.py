@@ -7,18 +7,19 @@ import uuid
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext
 
+from console.access import in_scope
 from console.engine import engine
 from console.errors import BadRequest
 from console.models import Reconciliation
 from console.pages.shell import console_page, render_page
-from console.usecases import run_places
+from console.usecases import run_places, runs
 from rmq_core.errors import RMQError
 
 
 @console_page
 def page(request: HttpRequest) -> HttpResponse:
     try:
-        topics = [topic.name for topic in engine().inspector.topics()]
+        topics = [topic.name for topic in engine().inspector.topics() if in_scope(request.user, topic.name)]
     except RMQError:
         topics = []
     return render_page(
@@ -32,7 +33,7 @@ def page(request: HttpRequest) -> HttpResponse:
 @console_page
 def one(request: HttpRequest, ident: uuid.UUID) -> HttpResponse:
     run = Reconciliation.objects.defer("tables").filter(pk=ident).first()
-    if run is None:
+    if run is None or not runs.may_see(request.user, run):
         raise BadRequest(gettext("There is no run with this number; it may be too old to be kept."))
     title = gettext("Reconciliation") if run.kind == "reconcile" else run.get_kind_display().capitalize()
     return render_page(request, "console/run.html", title, data={"ident": str(ident)})

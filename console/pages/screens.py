@@ -10,6 +10,7 @@ from django.utils.translation import gettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from console.access import Permission, require
 from console.models import Screen
 from console.pages.shell import console_page, render_page
 from console.release import RELEASE
@@ -19,6 +20,7 @@ from console.usecases import screens
 
 @console_page
 def page(request: HttpRequest) -> HttpResponse:
+    require(request.user, Permission.VIEW, "")  # a screen may show any topic
     data = {
         "forms": reverse("console_admin:console_screen_changelist"),
         "show": reverse("console:screen", args=["NAME"]),
@@ -28,6 +30,7 @@ def page(request: HttpRequest) -> HttpResponse:
 
 @console_page
 def one(request: HttpRequest, name: str) -> HttpResponse:
+    require(request.user, Permission.VIEW, "")
     return _show(request, screens.find(name), reverse("console-api:screen-data", args=[name]))
 
 

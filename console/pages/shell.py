@@ -35,7 +35,7 @@ def console_page(view: View) -> View:
         if not request.user.is_authenticated:
             return redirect_to_login(request.get_full_path(), sign_in_address())
         try:
-            require(request.user, Permission.VIEW)
+            require(request.user, Permission.VIEW, kwargs.get("topic"))
             return view(request, *args, **kwargs)
         except Forbidden as error:
             return forbidden(request, error)
@@ -70,18 +70,9 @@ def stale_form(request: HttpRequest, reason: str = "") -> HttpResponse:
 
 def _places(request: HttpRequest) -> dict[str, str]:
     """Addresses that keys lead to, of the pages one may open."""
-    names = [
-        "overview",
-        "workers",
-        "routes",
-        "dead",
-        "operations",
-        "reconciliation",
-        "outbox",
-        "recurring",
-        "alerts",
-        "screens",
-    ]
+    names = ["overview", "workers", "routes", "dead", "operations", "reconciliation", "recurring", "alerts"]
+    if allowed(request.user, Permission.VIEW, ""):
+        names += ["outbox", "screens"]
     if allowed(request.user, Permission.AUDIT):
         names.append("audit")
     return {name: reverse(f"console:{name}") for name in names}

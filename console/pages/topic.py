@@ -37,7 +37,9 @@ KINDS: dict[str, Any] = {
 
 @console_page
 def page(request: HttpRequest, topic: str, tab: str = "live") -> HttpResponse:
-    definition = engine().client.topic(topic)
+    client = engine().client
+    client.forget(topic)  # who loads a page anew is shown what is stored, and not what was a second ago
+    definition = client.topic(topic)
     kind = topic_json(definition)["kind"]
     tabs = tabs_of(definition)
     if tab not in tabs:

@@ -8,9 +8,11 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext
 
+from console.access import User, topics_of
 from console.engine import engine
 from console.options import options
 from console.pages.shell import console_page, render_page
+from console.snapshots.scoped import scoped
 from console.snapshots.store import LiveKeys, read_frame
 from rmq_core.errors import RMQError
 
@@ -23,15 +25,15 @@ def page(request: HttpRequest) -> HttpResponse:
         gettext("Workers"),
         data={
             "socket": "live/workers/",
-            "frame": _newest(),
+            "frame": _newest(request.user),
         },
     )
 
 
-def _newest() -> dict[str, Any] | None:
+def _newest(user: User) -> dict[str, Any] | None:
     """The last frame, when somebody has looked lately; the socket brings the next within a second or two."""
     try:
         frame = engine().client.run(read_frame(LiveKeys(options().namespace).fleet))
     except RMQError:
         return None
-    return json.loads(frame[1]) if frame else None
+    return scoped(json.loads(frame[1]), topics_of(user)) if frame else None

@@ -185,7 +185,10 @@ def _arrive(life: Life, step: Step) -> str:
         life.due_ms = life.due_ms if due_ms is None else due_ms
         life.priority = life.priority if priority is None else priority
         later = due_ms is not None and due_ms > step.at_ms
-        life.queued = (State.RETRYING if target == "retry" else State.DELAYED if later else State.READY).value
+        held = target == "retry" and due_ms is None
+        life.queued = (
+            State.HELD if held else State.RETRYING if target == "retry" else State.DELAYED if later else State.READY
+        ).value
         return life.queued
     if target == "prepare":
         life.in_flight = True

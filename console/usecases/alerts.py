@@ -8,12 +8,11 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext
 
-from console.access import Action, User, in_scope, require
+from console.access import Action, User, in_scope, require, split_patterns
 from console.alerts import channels
 from console.alerts.webhook import NotSent
 from console.errors import BadRequest, UnknownAlert
 from console.models import AlertReceiver, AlertRule, AlertSilence
-from console.models.tokens import split_patterns
 from console.usecases.actor import Actor
 from console.usecases.audit import audited, check_reason
 

@@ -11,7 +11,7 @@ from typing import Any
 from django.db.models import QuerySet
 from django.utils.translation import gettext
 
-from console.access import Action
+from console.access import Action, User, rows_in_scope
 from console.errors import BadRequest
 from console.models import AuditEntry
 from console.serializers.text import csv_lines, json_lines
@@ -55,8 +55,8 @@ class AuditFilter:
             raise BadRequest(gettext("There is no result of that name."))
         return cls(**found)
 
-    def entries(self) -> QuerySet[AuditEntry]:
-        """Newest first."""
+    def entries(self, user: User) -> QuerySet[AuditEntry]:
+        """Newest first; of topics that are somebody's."""
         conditions: dict[str, Any] = {
             name: getattr(self, name) for name in ("action", "topic", "result", "via") if getattr(self, name)
         }
@@ -68,7 +68,7 @@ class AuditFilter:
             conditions["at__gte"] = _moment(self.since_ms)
         if self.until_ms is not None:
             conditions["at__lt"] = _moment(self.until_ms)
-        return AuditEntry.objects.filter(**conditions).order_by("-id")
+        return AuditEntry.objects.filter(rows_in_scope(user), **conditions).order_by("-id")
 
 
 @dataclass(frozen=True)
@@ -81,9 +81,9 @@ class AuditPage:
     exact: bool
 
 
-def page(wanted: AuditFilter, before: int | None, limit: int) -> AuditPage:
+def page(wanted: AuditFilter, before: int | None, limit: int, user: User) -> AuditPage:
     """One page; `before`: the id of the last entry of the page before."""
-    rows = wanted.entries()
+    rows = wanted.entries(user)
     counted = rows[: COUNTED_MOST + 1].count()
     found = list((rows if before is None else rows.filter(id__lt=before))[: limit + 1])
     return AuditPage(found[:limit], len(found) > limit, min(counted, COUNTED_MOST), counted <= COUNTED_MOST)
@@ -106,13 +106,13 @@ def status_of(entry: AuditEntry, slot: int | None, ident: str) -> str:
     return "done" if entry.result in (AuditEntry.Result.DONE, AuditEntry.Result.PARTLY) else entry.result
 
 
-def export(wanted: AuditFilter, form: str) -> Iterator[str]:
+def export(wanted: AuditFilter, form: str, user: User) -> Iterator[str]:
     """Every entry as CSV or JSON Lines, some at a time; each step is a query of its own, so it may take its time."""
     if form == "csv":
         yield csv_lines([COLUMNS])
     last: int | None = None
     while True:
-        rows = wanted.entries()
+        rows = wanted.entries(user)
         some = list((rows if last is None else rows.filter(id__lt=last))[:EXPORT_AT_ONCE])
         if not some:
             return

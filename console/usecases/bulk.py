@@ -21,6 +21,7 @@ from console.usecases.bulk_requests import BulkRequest
 from console.usecases.canary import Canary
 from console.usecases.job_queue import enqueue_operation
 from rmq_core.model.views import Preview
+from rmq_core.queries.ends import expire_first
 
 __all__ = ["BulkRequest", "preview", "resume", "start", "stop", "undo"]
 
@@ -34,7 +35,9 @@ def preview(actor: Actor, wanted: BulkRequest) -> Preview:
     """
     bulk_requests.permit(actor, wanted)
     bulk_requests.check(wanted, to_look=True)
-    return _count(wanted)
+    client, which = engine().client, wanted.refs if wanted.filter is None else wanted.filter
+    seen = client.run(client.on_topic(expire_first, wanted.topic, wanted.action.value, which, wanted.due_ms))
+    return replace(_count(wanted), expires_first=seen.late, expires_looked_at=seen.looked_at)
 
 
 def start(actor: Actor, wanted: BulkRequest) -> Operation:

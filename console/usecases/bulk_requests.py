@@ -29,9 +29,9 @@ SPREAD_MAX_MS = 7 * 86_400_000
 _BACKLOG = ("delayed", "ready", "retrying")
 
 STATES_OF: dict[Action, tuple[str, ...]] = {
-    Action.CANCEL: _BACKLOG,
+    Action.CANCEL: (*_BACKLOG, "held"),
     Action.RUN_NOW: ("delayed", "retrying"),
-    Action.RESCHEDULE: _BACKLOG,
+    Action.RESCHEDULE: (*_BACKLOG, "held"),
     Action.REQUEUE: ("dead",),
     Action.DROP: ("dead",),
     Action.RESTORE: ("trash",),

@@ -73,6 +73,7 @@ def _message(topic: Topic, old: MessageView, wanted: Correction) -> Message:
         "slot_basis": _basis(topic, old),
         "headers": old.headers or None,
         "version": old.version,
+        "tenant": old.tenant,
         "unique_for_ms": 0,  # somebody wants it, though its id was accepted before
     }
     if topic.kind is TopicKind.PRIORITY:

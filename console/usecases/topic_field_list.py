@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from django.utils.translation import gettext_lazy
 
+from rmq_core.model.tenants import FROM_MAX
 from rmq_core.model.topic import (
     MAX_AGE_MS,
     MAX_BACKLOG,
@@ -23,6 +24,7 @@ from rmq_core.model.topic import (
     ONLY_OF_STREAMS,
     Journal,
     Merge,
+    OnFailure,
     TopicKind,
     Trim,
 )
@@ -31,7 +33,7 @@ DAY_MS = 86_400_000
 DESCRIPTION_MAX = 2_000
 NAME_MAX = 100
 
-Input = Literal["name", "choice", "count", "duration", "bytes", "flag", "text"]
+Input = Literal["name", "choice", "count", "duration", "bytes", "flag", "line", "text"]
 
 
 @dataclass(frozen=True)
@@ -150,6 +152,16 @@ ALL = (
         ),
     ),
     Field(
+        "on_failure",
+        gettext_lazy("After a failure"),
+        gettext_lazy("What becomes of the others of a slot basis while one that failed waits for its next try."),
+        "choice",
+        options=(
+            (OnFailure.CONTINUE.value, gettext_lazy("they go on")),
+            (OnFailure.WAIT.value, gettext_lazy("they wait until it is done, or dead")),
+        ),
+    ),
+    Field(
         "unique_for_ms",
         gettext_lazy("Once within"),
         gettext_lazy("An id that was accepted is not accepted again for so long, whatever becomes of it."),
@@ -175,6 +187,17 @@ ALL = (
         0,
         MAX_EXPIRES_MS,
         zero=gettext_lazy("never"),
+    ),
+    Field(
+        "tenant_from",
+        gettext_lazy("Tenant from"),
+        gettext_lazy(
+            "Where messages say whose they are: header:NAME, or key:SEPARATOR for the key up to that. The load is"
+            " counted by tenant."
+        ),
+        "line",
+        0,
+        FROM_MAX,
     ),
     Field(
         "max_content_bytes",

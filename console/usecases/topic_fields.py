@@ -11,6 +11,7 @@ from django.utils.translation import gettext
 from console.serializers.topics import definition_json
 from console.usecases.topic_field_list import ALL, Field
 from rmq_core.errors import InvalidTopic
+from rmq_core.model.tenants import check_tenant_from
 from rmq_core.model.text import NotText, check_text
 from rmq_core.model.topic import NAME, NOT_OF_STREAMS, ONLY_OF_STREAMS, Topic, TopicKind
 
@@ -89,6 +90,11 @@ def _problem(field: Field, value: Any) -> str | None:
         case "flag":
             if not isinstance(value, bool):
                 return gettext("It must be true or false.")
+        case "line":
+            try:
+                check_tenant_from(value)
+            except InvalidTopic:
+                return gettext("It must be header:NAME, key:SEPARATOR or empty.")
         case "text":
             try:
                 check_text(value, field.high)

@@ -11,7 +11,7 @@ from django.utils.translation import gettext
 from console.engine import engine
 from rmq_core.model.samples import TopicSample
 from rmq_core.model.states import State
-from rmq_core.model.topic import Journal, Topic
+from rmq_core.model.topic import Journal, OnFailure, Topic
 from rmq_core.model.views import MessageRow
 from rmq_core.ops.journal_marks import slot_limit
 
@@ -140,6 +140,15 @@ def _expires(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
     return [Line("expires_ms", "caution" if wanted.expires_ms else "info", text % {"count": backlog}, backlog)]
 
 
+def _on_failure(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
+    if wanted.on_failure is OnFailure.WAIT:
+        text = gettext(
+            "What fails from now on is waited for by the others of its slot basis; others of the slot go on."
+        )
+        return [Line("on_failure", "caution", text)]
+    return [Line("on_failure", "caution", gettext("What waits for a failure now does so until that is done, or dead."))]
+
+
 def _unique(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
     if not wanted.unique_for_ms:
         return [Line("unique_for_ms", "caution", gettext("Ids are accepted as often as they are sent."))]
@@ -157,6 +166,13 @@ def _versions(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
         " ends when its turn comes. Each id takes up to 100 bytes for up to twice that."
     )
     return [Line("versions_for_ms", "caution", text % {"time": spoken(wanted.versions_for_ms)})]
+
+
+def _tenant_from(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
+    if not wanted.tenant_from:
+        return [Line("tenant_from", "info", gettext("Messages sent from now on have the tenant that they name."))]
+    text = gettext("Messages sent from now on have their tenant from there. Each is kept with it: some 100 bytes more.")
+    return [Line("tenant_from", "info", text)]
 
 
 def _max_content(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
@@ -296,9 +312,11 @@ LINES: dict[str, Callable[[Topic, Topic, TopicSample], list[Line]]] = {
     "backoff_ms": _backoff,
     "backoff_max_ms": _backoff_max,
     "merge": _merge,
+    "on_failure": _on_failure,
     "unique_for_ms": _unique,
     "versions_for_ms": _versions,
     "expires_ms": _expires,
+    "tenant_from": _tenant_from,
     "max_content_bytes": _max_content,
     "weight": _weight,
     "max_backlog": _max_backlog,

@@ -15,6 +15,7 @@ from rmq_core.client.rmq import RMQ
 from rmq_core.errors import RMQError
 from rmq_core.model.filters import FILTER_STATES, MessageFilter
 from rmq_core.ops.matching import MatchingAction, MatchingResult, act_matching
+from rmq_core.queries.ends import expire_first
 from rmq_core.queries.present import now_of
 
 BACKLOG = [state for state in FILTER_STATES if state not in ("dead", "trash")]
@@ -136,17 +137,28 @@ def _act(
         values = _due(rmq, topic, new) if new else {}
         if ids:
             statuses = [result.status for result in getattr(Control(rmq), name)(topic, ids, **values)]
-            done, missing = statuses.count("done"), len(statuses) - statuses.count("done")
+            done, late = statuses.count("done"), statuses.count("expires_first")
+            missing = len(statuses) - done - late
         else:
             selects = MessageFilter.from_mapping({"state": state} | wanted)
             seen = Inspector(rmq).preview(topic, selects)
             if dry_run:
                 about = "" if seen.exact else "about "
-                shell.show({"count": seen.count, "exact": seen.exact}, [f"{words} would take {about}{seen.count}"])
+                ends = rmq.run(rmq.on_topic(expire_first, topic, name, selects, values.get("due_ms")))
+                told: dict[str, Any] = {"count": seen.count, "exact": seen.exact}
+                lines = [f"{words} would take {about}{seen.count}"]
+                if ends.late:
+                    told |= {"expires_first": ends.late, "expires_looked_at": ends.looked_at}
+                    lines.append(f"of the first {ends.looked_at}, {ends.late} expire first: they stay where they are")
+                shell.show(told, lines)
                 return 0
-            done, missing = _act_matching(shell, rmq, topic, name, past, selects, seen.count, values)
-    shell.show({past.replace(" ", "_"): done, "not_found": missing}, [f"{past} {done}, not found {missing}"])
-    return 1 if missing and ids else 0
+            done, missing, late = _act_matching(shell, rmq, topic, name, past, selects, seen.count, values)
+    counts, line = {past.replace(" ", "_"): done, "not_found": missing}, f"{past} {done}, not found {missing}"
+    if late:
+        counts["expires_first"] = late
+        line += f", left where they are, for they expire first {late}"
+    shell.show(counts, [line])
+    return 1 if (missing or late) and ids else 0
 
 
 def _act_matching(
@@ -158,16 +170,17 @@ def _act_matching(
     wanted: MessageFilter,
     total: int,
     values: dict[str, int],
-) -> tuple[int, int]:
-    """How many it was done to, and how many were gone."""
-    done = missing = 0
+) -> tuple[int, int, int]:
+    """How many it was done to, how many were gone, and how many expire first."""
+    done = missing = late = 0
     with shell.progress(name.replace("_", "-"), total) as advance:
 
         def note(so_far: MatchingResult) -> None:
-            nonlocal done, missing
-            before = done + missing
-            done, missing = so_far.done, so_far.in_flight + so_far.not_found + so_far.occupied
-            advance(done + missing - before)
+            nonlocal done, missing, late
+            before = done + missing + late
+            done, late = so_far.done, so_far.expires_first
+            missing = so_far.in_flight + so_far.not_found + so_far.occupied + so_far.gone
+            advance(done + missing + late - before)
 
         try:
             rmq.run(rmq.on_topic(act_matching, topic, name, wanted, progress=note, **values))
@@ -175,7 +188,7 @@ def _act_matching(
             if done:
                 complain(f"{past} {done} until then")
             raise
-    return done, missing
+    return done, missing, late
 
 
 def _due(rmq: RMQ, topic: str, new: dict[str, int | None]) -> dict[str, int]:

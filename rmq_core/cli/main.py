@@ -29,6 +29,9 @@ ENGINE: Sections = {
         "run-now": "rmq_core.cli.actions",
         "reschedule": "rmq_core.cli.actions",
         "restore": "rmq_core.cli.actions",
+        "holds": "rmq_core.cli.holding",
+        "hold": "rmq_core.cli.holding",
+        "lift": "rmq_core.cli.holding",
     },
     "Dead letters": {
         "dead": "rmq_core.cli.reading",
@@ -39,6 +42,7 @@ ENGINE: Sections = {
     "Topics": {
         "topics": "rmq_core.cli.topics",
         "stats": "rmq_core.cli.topics",
+        "tenants": "rmq_core.cli.tenants",
         "journal": "rmq_core.cli.journal",
         "pause": "rmq_core.cli.members",
         "resume": "rmq_core.cli.members",

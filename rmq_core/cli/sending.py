@@ -25,6 +25,7 @@ WHEN = "--priority on a priority topic, --range-ms on a range-merge topic, --in-
 @click.option("--in-ms", type=int, help="Fixed-time topics: from now, by the server's clock.")
 @click.option("--expires-ms", type=int, help="It expires when it was not delivered so long after it was due.")
 @click.option("--unique-for-ms", type=int, help="It is not accepted where its id was so short a time ago.")
+@click.option("--tenant", help="Whose it is; without it, as the topic says.")
 @click.option("--id", "id", help="Stream topics: an id of its own, larger than all before it in its slot.")
 @click.option("--field", "fields", multiple=True, metavar="NAME=VALUE", help="Stream topics, no CONTENT. Repeatable.")
 @click.option("--key", help="What makes two messages the same; without it, the content.")

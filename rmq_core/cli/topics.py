@@ -9,7 +9,7 @@ import click
 
 from rmq_core.cli.shell import Shell, Usage, command
 from rmq_core.client.inspector import Inspector
-from rmq_core.model.topic import Merge, Topic, TopicKind, Trim
+from rmq_core.model.topic import Merge, OnFailure, Topic, TopicKind, Trim
 
 HEADS = (
     *("topic", "backlog", "ready", "retrying", "in_flight", "dead", "entries", "sent", "merged", "acked"),
@@ -26,7 +26,13 @@ HEADS = (
 )
 @click.option("--expires-ms", type=int, help="Messages not delivered so long after they were due expire; 0: never.")
 @click.option("--unique-for-ms", type=int, help="An id that was accepted is not accepted again for so long; 0: it is.")
+@click.option("--tenant-from", help="Where tenants are read from: header:NAME or key:SEPARATOR.")
 @click.option("--versions-for-ms", type=int, help="No older version follows one handed out so long ago; 0: it may.")
+@click.option(
+    "--on-failure",
+    type=click.Choice([how.value for how in OnFailure]),
+    help="Whether the next of a slot basis waits for one that failed.",
+)
 @click.option("--max-length", type=int, help="Of a stream: entries kept, over all slots.")
 @click.option("--max-age-ms", type=int, help="Of a stream: older entries are trimmed.")
 @click.option("--trim", type=click.Choice([how.value for how in Trim]), help="Of a stream: how closely.")

@@ -29,6 +29,7 @@ from rmq_core.model import formats
 from rmq_core.model.bodies import decode_body
 from rmq_core.model.entry_form import BASIS, from_body
 from rmq_core.model.formats import JOURNAL, JOURNAL_FIELD
+from rmq_core.model.holds import HELD_FROM
 from rmq_core.model.scores import RETRIED_MAX, SHIFT, due_of, exact, priority_of
 from rmq_core.model.text import shown
 from rmq_core.model.topic import Topic
@@ -47,7 +48,7 @@ PLACES = {
 EVENTS = (
     *("sent", "merged", "taken", "acked", "retried", "expired", "died", "cancelled", "rescheduled", "requeued"),
     *("dropped", "released", "restored", "promoted", "extended", "erased", "began", "ended", "trimmed", "deleted"),
-    *("moved", "lapsed", "duplicate", "outdated"),
+    *("moved", "lapsed", "duplicate", "outdated", "held", "lifted"),
 )
 """``expired``, and ``released`` where it merges, is followed by what became of the message; until then it is in flight.
 ``released`` behind ``expired``: it was in flight with others when their process died, and counts as nobody's failure.
@@ -58,7 +59,8 @@ concerns all entries before the one it names ('' for all), and its score is thei
 another position, behind the entry it names; its score is how many are ahead. ``lapsed``: it waited, and may not be
 delivered any more (its ``expires_ms``); ``expired`` is the older word for a delivery that timed out. ``duplicate``:
 its id had been accepted within its period (``unique_for_ms``), so it was not. ``outdated``: a newer version had been
-handed out (``versions_for_ms``), so it was not accepted, or not delivered."""
+handed out (``versions_for_ms``), so it was not accepted, or not delivered. ``held``: a hold keeps it back, in retry;
+``lifted``: that is over."""
 
 MARKS = frozenset({"began", "ended", "trimmed", "moved"})
 """Events that concern no message, or an unknown number of them."""
@@ -154,6 +156,7 @@ def _transitions(topic: Topic, slot: int, entry_id: str, fields: dict[bytes, byt
             elif target == "retry":
                 score = value
                 due_ms, failures = divmod(int(value), SHIFT)
+                due_ms = None if value >= HELD_FROM else due_ms
             elif target != "gone":
                 score = value
             elif event == "acked":

@@ -6,6 +6,7 @@ import json
 import re
 from hashlib import blake2b
 from typing import NamedTuple
+from urllib.parse import quote, unquote_to_bytes
 
 from rmq_core.errors import InvalidMessage
 from rmq_core.model.entry_form import BASIS, CONTENT, ENTRY_FORMAT, FIELD, HEADERS, from_body
@@ -21,16 +22,17 @@ BODY_FORMAT = b"\x01"
 """The first byte of a body tells its format; bodies before there were formats begin with a digit."""
 
 LIMITED_FORMAT = b"\x03"
-"""A body of `BODY_FORMAT` behind ``e<ms> ``: from then on its message is not delivered. ``e+<ms> `` on its way to the
-server, which makes a time of it: so long after the message is due, or (priority topics) was accepted."""
+"""A body of `BODY_FORMAT` behind ``e<ms>``, ``t<tenant>`` or both, and a space. ``e``: from then on its message is not
+delivered; ``e+<ms>`` on its way to the server, which makes a time of it: so long after the message is due, or (priority
+topics) was accepted. The tenant is quoted as in a URL."""
 
-_LIMIT = re.compile(rb"e\+?\d+")
+_MARKS = re.compile(rb"(?=[et])(?:e(\+)?(\d+))?(?:t([^ ]+))?")
 
 
 class Body(NamedTuple):
     """A pooled body taken apart. ``basis``: the slot basis its sender gave, where it is not the id; else None.
 
-    ``expires_at_ms``: from then on its message is not delivered; None: always.
+    ``expires_at_ms``: from then on its message is not delivered; None: always. ``tenant``: whose it is; "": nobody's.
     """
 
     content: bytes
@@ -38,26 +40,45 @@ class Body(NamedTuple):
     version: int
     basis: bytes | None = None
     expires_at_ms: int | None = None
+    tenant: str = ""
 
 
-def encode_body(content: bytes, headers: bytes, version: int, basis: bytes, *, expires: bytes = b"") -> bytes:
+def quoted(tenant: str) -> bytes:
+    """A tenant as scripts know it: text without spaces."""
+    return quote(tenant, safe="").encode()
+
+
+def unquoted(tenant: bytes) -> str:
+    """Inverse of `quoted`."""
+    return unquote_to_bytes(tenant).decode(errors="replace")
+
+
+def encode_body(
+    content: bytes, headers: bytes, version: int, basis: bytes, *, expires: bytes = b"", tenant: str = ""
+) -> bytes:
     """``<format><version> <length of the basis> <length of the headers> <basis><headers><content>``.
 
     ``expires``: b"" never, b"+<ms>" so long after it is due or accepted, b"<ms>" at that time.
     """
-    form = b"%be%b " % (LIMITED_FORMAT, expires) if expires else BODY_FORMAT
+    form = BODY_FORMAT
+    if expires or tenant:
+        marks = (b"e" + expires if expires else b"") + (b"t" + quoted(tenant) if tenant else b"")
+        form = LIMITED_FORMAT + marks + b" "
     return b"%b%d %d %d %b%b%b" % (form, version, len(basis), len(headers), basis, headers, content)
 
 
 def decode_body(body: bytes) -> Body:
     """Inverse of the body half of `encode`, of older bodies too. Raises `InvalidMessage` for an unknown format."""
-    expires_at_ms = None
+    expires_at_ms, tenant = None, ""
     if body[:1] == LIMITED_FORMAT:
-        limit, _, rest = body[1:].partition(b" ")
+        marks, _, rest = body[1:].partition(b" ")
         body = BODY_FORMAT + rest
-        if _LIMIT.fullmatch(limit) is None:
-            raise InvalidMessage(f"a body that says {limit!r:.40} was written by a newer release; update this one")
-        expires_at_ms = int(limit[1:]) if limit[1:2] != b"+" else None
+        found = _MARKS.fullmatch(marks)
+        if found is None:
+            raise InvalidMessage(f"a body that says {marks!r:.40} was written by a newer release; update this one")
+        plus, ms, owner = found.groups()
+        expires_at_ms = int(ms) if ms and not plus else None
+        tenant = unquoted(owner) if owner else ""
     if body[:1].isdigit():
         version, size, rest = body.split(b" ", 2)
         basis_end, headers_end = 0, int(size)
@@ -70,7 +91,7 @@ def decode_body(body: bytes) -> Body:
     else:
         raise InvalidMessage(f"a body of format {body[:1]!r} was written by a newer release; update this one")
     headers = json.loads(rest[basis_end:headers_end]) if headers_end > basis_end else {}
-    return Body(rest[headers_end:], headers, int(version), rest[:basis_end] or None, expires_at_ms)
+    return Body(rest[headers_end:], headers, int(version), rest[:basis_end] or None, expires_at_ms, tenant)
 
 
 def _decode_entry(body: bytes) -> Body:

@@ -62,6 +62,7 @@ class SendOptions(TypedDict, total=False):
     version: int | None
     expires_ms: int | None
     unique_for_ms: int | None
+    tenant: str | None
     result_for_ms: int | None
     if_done: Addressed | None
     if_dead: Addressed | None

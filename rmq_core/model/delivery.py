@@ -110,6 +110,11 @@ class Delivery:
         return self._decode().expires_at_ms
 
     @property
+    def tenant(self) -> str:
+        """Whose it is; "": nobody's."""
+        return self._decode().tenant
+
+    @property
     def slot_basis(self) -> bytes:
         """What its slot was chosen by: what the sender gave, else the key or the content."""
         return basis_of(self.raw_id, self._decode())

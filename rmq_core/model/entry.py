@@ -284,6 +284,11 @@ class EntryDelivery(Delivery):
         return None
 
     @property
+    def tenant(self) -> str:
+        """Always "": entries are nobody's."""
+        return ""
+
+    @property
     def slot_basis(self) -> bytes:
         """What its slot was chosen by, where its sender gave that; else the content."""
         return self.entry.slot_basis or self.content

@@ -15,7 +15,7 @@ from rmq_core.model.states import FORMER, state_named
 from rmq_core.model.text import NotText, check_unicode
 from rmq_core.model.topic import MAX_SLOTS, Topic
 
-FilterState: TypeAlias = Literal["delayed", "ready", "retrying", "dead", "trash"]
+FilterState: TypeAlias = Literal["delayed", "ready", "retrying", "held", "dead", "trash"]
 FILTER_STATES: tuple[FilterState, ...] = get_args(FilterState)
 TEXT_MAX = 1_000
 MS_MAX = SCORE_MAX // SHIFT

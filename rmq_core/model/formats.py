@@ -21,15 +21,20 @@ ARCHIVE = 1
 JOURNAL_FIELD = b"v"
 
 
+HELD = 2
+"""The format of slots with holds (``lua/shared/hold_marks.lua``), as long as they have any: who knows none would
+hand out what they keep back. The next one of the namespace is 3."""
+
 _LATER = re.compile(rb"f(\d+) ")
 """What precedes the shape that slots of a later format are marked with."""
 
 
-def check_shape(topic: str, mark: bytes | None) -> None:
-    """Raises `UnknownFormat` for the mark of a slot of a later format."""
+def shape_of(topic: str, mark: bytes | None) -> str | None:
+    """What a slot is marked with, without its format. Raises `UnknownFormat` for the mark of a slot of a later one."""
     later = _LATER.match(mark or b"")
-    if later is not None:
+    if later is not None and int(later[1]) != HELD:
         check(f"a slot of topic {topic!r}", int(later[1]), NAMESPACE)
+    return None if mark is None else mark[later.end() if later else 0 :].decode()
 
 
 def check(what: str, found: object, known: object) -> None:

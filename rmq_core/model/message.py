@@ -16,6 +16,7 @@ from rmq_core.model.scores import (
     PRIORITY_MIN,
     SCORE_MAX,
 )
+from rmq_core.model.tenants import check_tenant, tenant_of
 from rmq_core.model.text import shown, unencodable, worded
 from rmq_core.model.topic import MAX_UNIQUE_MS, Merge, Topic, TopicKind
 
@@ -53,6 +54,7 @@ class _Message:
     then it has expired. 0: always; None: as the topic says. ``own_id``: what its id is on a topic that merges nothing
     (None: a new one), for those who may have to send it again. ``unique_for_ms``: where its id was accepted not longer
     than that ago, it is a duplicate, and not accepted; 0: it is accepted whatever was; None: as the topic says.
+    ``tenant`` says whose it is, for what is counted by tenant; "": nobody's; None: as the topic says.
     """
 
     content: str | bytes
@@ -63,6 +65,7 @@ class _Message:
     expires_ms: int | None = field(default=None, kw_only=True)
     own_id: bytes | None = field(default=None, kw_only=True, compare=False, repr=False)
     unique_for_ms: int | None = field(default=None, kw_only=True)
+    tenant: str | None = field(default=None, kw_only=True)
 
     kind: ClassVar[TopicKind]
 
@@ -79,6 +82,10 @@ class _Message:
             as_bytes(self.content, "content")
         if self.key is not None or self.slot_basis is not None or self.headers is not None or self.version != 0:
             self._check_extras()
+        if self.tenant:
+            check_tenant(self.tenant)
+        elif self.tenant not in (None, ""):
+            raise InvalidMessage(f"tenant must be text, not {worded(self.tenant)}")
         if self.unique_for_ms is not None and (
             type(self.unique_for_ms) is not int or not 0 <= self.unique_for_ms <= MAX_UNIQUE_MS
         ):
@@ -227,9 +234,13 @@ def encode(message: Message, topic: Topic | None = None) -> Encoded:
         stored_basis = b"" if basis == identity else basis
     elif basis is key and key != identity:
         stored_basis = key
+    tenant = message.tenant
+    if tenant is None:
+        tenant = tenant_of(topic.tenant_from, message.headers, key) if topic is not None and topic.tenant_from else ""
     wait_ms = topic.expires_ms if message.expires_ms is None and topic is not None else message.expires_ms
-    if identity is content and not message.headers and message.version == 0 and not stored_basis and not wait_ms:
+    if identity is content and not message.headers and message.version == 0 and not (stored_basis or wait_ms or tenant):
         return Encoded(identity, basis, None)
     headers = header_bytes(message.headers) if message.headers else b""
     expires = b"+%d" % wait_ms if wait_ms else b""
-    return Encoded(identity, basis, encode_body(content, headers, message.version, stored_basis, expires=expires))
+    body = encode_body(content, headers, message.version, stored_basis, expires=expires, tenant=tenant)
+    return Encoded(identity, basis, body)

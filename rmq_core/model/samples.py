@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from rmq_core.model.holds import Hold, read_holds
 from rmq_core.model.states import former_name
 from rmq_core.model.stats import Counters, Histogram
 from rmq_core.model.topic import Topic
@@ -15,10 +16,12 @@ class SlotSample:
     """One slot at one instant. ``*_ms`` are epoch milliseconds; ``None``: nothing there.
 
     ``journaled``: entries ever written to its journal; ``journal_mark``: how it journals (`ops.journal_marks`).
+    ``held``: of ``retry``, what holds keep back; ``hold_mark``: those holds, as `model.holds` reads them.
     ``owed``: messages that died, whose follow-ups have still to be sent (`ops.chains`).
     ``length``, ``first_entry``, ``last_entry``: of a stream topic, whose slots have nothing else but counters.
     ``lag``: of a group, the entries ahead of it; None: not known. ``missed``: trimmed or deleted before it had read
     them. ``behind``: the entry that it read last. ``oldest_due_ms``: when what it hands out next was accepted.
+    ``tenants``: whether messages have named any.
     """
 
     slot: int
@@ -49,6 +52,9 @@ class SlotSample:
     lag: int | None = 0
     missed: int = 0
     behind: str | None = None
+    tenants: bool = False
+    held: int = 0
+    hold_mark: bytes | None = None
 
     @property
     def backlog(self) -> int:
@@ -61,6 +67,21 @@ class SlotSample:
         return self.store - self.ready
 
     @property
+    def retrying(self) -> int:
+        """Failed, and waits for its next try."""
+        return self.retry - self.held
+
+    @property
+    def holds(self) -> tuple[Hold, ...]:
+        """The holds of the slot, without how much each keeps back."""
+        return read_holds(self.slot, self.hold_mark) if self.hold_mark else ()
+
+    @property
+    def hold_ends_ms(self) -> int | None:
+        """When the first hold of the slot ends; None: none does by itself."""
+        return min((hold.until_ms for hold in self.holds if hold.until_ms is not None), default=None)
+
+    @property
     def holds_until_ms(self) -> int | None:
         """When time alone makes this picture untrue; None: never."""
         return self.next_due_ms
@@ -70,12 +91,13 @@ class SlotSample:
         return 0 if self.oldest_due_ms is None else max(0, now_ms - self.oldest_due_ms)
 
     def numbers(self, now_ms: int) -> dict[str, int]:
-        """What it holds, as commands, pages and the API name it. ``backlog`` is ready, delayed and retrying."""
+        """What it holds, as commands, pages and the API name it. ``backlog`` is ready, delayed, retrying, held."""
         return {
             "backlog": self.backlog,
             "ready": self.ready,
             "delayed": self.delayed,
-            "retrying": self.retry,
+            "retrying": self.retrying,
+            "held": self.held,
             "in_flight": self.prepare,
             "dead": self.dead,
             "lag_ms": self.lag_ms(now_ms),
@@ -109,6 +131,11 @@ class TopicSample:
         """Messages waiting, in store or retry."""
         return sum(slot.store + slot.retry for slot in self.slots)
 
+    @property
+    def tenants(self) -> bool:
+        """Whether messages have named tenants."""
+        return any(slot.tenants for slot in self.slots)
+
     @cached_property
     def lag(self) -> int | None:
         """Of a group: entries ahead of it; None: not known in some slot."""
@@ -133,7 +160,12 @@ class TopicSample:
     @cached_property
     def retrying(self) -> int:
         """Messages that failed and wait for their next try."""
-        return sum(slot.retry for slot in self.slots)
+        return sum(slot.retrying for slot in self.slots)
+
+    @cached_property
+    def held(self) -> int:
+        """Messages that holds keep back."""
+        return sum(slot.held for slot in self.slots)
 
     @property
     def waiting(self) -> int:
@@ -168,11 +200,15 @@ class TopicSample:
 
     @cached_property
     def with_deadlines(self) -> tuple[SlotSample, ...]:
-        """The slots where time alone will end something: a delivery, a wait for the next try, the keeping of trash."""
+        """The slots where time alone will end something: a delivery, a wait for the next try, a hold, the keeping of
+        trash."""
         return tuple(
             slot
             for slot in self.slots
-            if slot.oldest_taken_ms is not None or slot.next_retry_ms is not None or slot.oldest_trash_ms is not None
+            if slot.oldest_taken_ms is not None
+            or slot.next_retry_ms is not None
+            or slot.oldest_trash_ms is not None
+            or slot.hold_mark is not None
         )
 
     @cached_property
@@ -205,8 +241,9 @@ class TopicSample:
         return {
             "backlog": self.backlog,
             "ready": self.ready,
-            "delayed": self.backlog - self.retrying - self.ready,
+            "delayed": self.backlog - self.retrying - self.held - self.ready,
             "retrying": self.retrying,
+            "held": self.held,
             "in_flight": self.prepare,
             "dead": self.dead,
             "lag_ms": self.lag_ms,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import warnings
 from typing import Literal, TypeAlias
 
-State: TypeAlias = Literal["delayed", "ready", "retrying", "in_flight", "dead", "trash"]
-STATES: tuple[State, ...] = ("delayed", "ready", "retrying", "in_flight", "dead", "trash")
+State: TypeAlias = Literal["delayed", "ready", "retrying", "held", "in_flight", "dead", "trash"]
+STATES: tuple[State, ...] = ("delayed", "ready", "retrying", "held", "in_flight", "dead", "trash")
 
 FORMER: dict[str, State] = {"waiting": "retrying"}
 """Names of earlier releases. What is stored with them is read for good; callers may say them until `FORMER_END`."""

@@ -34,6 +34,8 @@ class Counters:
     lapsed: int = 0
     duplicate: int = 0
     outdated: int = 0
+    held: int = 0
+    lifted: int = 0
 
     @classmethod
     def read(cls, stats: Mapping[bytes, bytes]) -> Counters:

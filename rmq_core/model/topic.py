@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Any, ClassVar
 
 from rmq_core.errors import InvalidTopic
+from rmq_core.model.tenants import check_tenant_from
 from rmq_core.model.text import NotText, check_text, shown
 
 MAX_SLOTS = 4096
@@ -58,6 +59,13 @@ class Merge(StrEnum):
     NEVER = "never"
 
 
+class OnFailure(StrEnum):
+    """Whether the next message of a slot basis waits for one that failed, until that is done or dead."""
+
+    CONTINUE = "continue"
+    WAIT = "wait"
+
+
 class Journal(StrEnum):
     """What is recorded of each change: nothing, the change, or also the contents that were sent."""
 
@@ -81,7 +89,9 @@ NOT_OF_STREAMS: dict[str, tuple[object, str]] = {
     "rate_limit": (0, "nothing is taken from a stream itself; limit its groups"),
     "expires_ms": (0, "entries are kept until they are trimmed; bound them by max_length and max_age_ms"),
     "unique_for_ms": (0, "a stream merges nothing, every message is an entry of its own"),
+    "tenant_from": ("", "load is counted by tenant where messages wait to be taken"),
     "versions_for_ms": (0, "an entry has no version"),
+    "on_failure": (OnFailure.CONTINUE, "nothing is handled in a stream itself; a group has waits=True"),
     "paused": (False, "nothing is taken from a stream itself; pause its groups"),
     "lateness_objective_ms": (0, "nothing falls due in a stream"),
     "result_for_ms": (0, "nothing is handled in a stream itself; an entry asks for it by its header"),
@@ -119,8 +129,14 @@ class Topic:
     versions_for_ms: int = 0
     """So long after a version of an id was handed out, or acknowledged, no older one is: it is outdated. 0: only while
     one waits or is in flight, when it merges."""
+    on_failure: OnFailure = OnFailure.CONTINUE
+    """Wait: after a failure the next of that slot basis is handed out when the failed one is done, or dead; others of
+    the slot go on."""
     merge: Merge = Merge.LATEST
     """Whose content survives when a duplicate with a key merges; never: each send is a message of its own."""
+    tenant_from: str = ""
+    """What the tenant of messages is read from that do not say it themselves: ``header:<name>``, ``key:<separator>``
+    (the key up to that); "": nothing. For messages sent from now on."""
     max_content_bytes: int = 1_048_576
     """Larger contents are refused (`ContentTooLarge`)."""
     weight: int = 1
@@ -167,6 +183,7 @@ class Topic:
         object.__setattr__(self, "kind", self._choice("kind", TopicKind))
         object.__setattr__(self, "merge", self._choice("merge", Merge))
         object.__setattr__(self, "journal", self._choice("journal", Journal))
+        object.__setattr__(self, "on_failure", self._choice("on_failure", OnFailure))
         object.__setattr__(self, "trim", self._choice("trim", Trim))
         self._whole("slots", 1, MAX_SLOTS)
         if self.slots & (self.slots - 1):
@@ -177,6 +194,7 @@ class Topic:
         self._whole("backoff_max_ms", 0, 86_400_000)
         self._whole("expires_ms", 0, MAX_EXPIRES_MS)
         self._whole("unique_for_ms", 0, MAX_UNIQUE_MS)
+        check_tenant_from(self.tenant_from)
         self._whole("versions_for_ms", 0, MAX_VERSIONS_MS)
         self._whole("max_content_bytes", 64, 64 * 1_048_576)
         self._whole("weight", 1, 1_000)

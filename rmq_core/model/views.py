@@ -82,7 +82,8 @@ class MessageView:
     """Everything known of one message. ``row``: its most advanced state; ``states``: all it is in.
 
     ``content``, ``headers``, ``version``, ``failure``: of the copy in that state. ``slot_basis``: what its slot was
-    chosen by. ``expires_at_ms``: from then on it is not delivered; None: always.
+    chosen by. ``expires_at_ms``: from then on it is not delivered; None: always. ``tenant``: whose it is;
+    "": nobody's.
     """
 
     row: MessageRow
@@ -93,6 +94,7 @@ class MessageView:
     failure: FailureRecord | None
     slot_basis: bytes = b""
     expires_at_ms: int | None = None
+    tenant: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,13 +144,18 @@ class RefSelection:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """How many messages a filter selects; not ``exact``: an estimate from ``looked_at`` of ``total``."""
+    """How many messages a filter selects; not ``exact``: an estimate from ``looked_at`` of ``total``.
+
+    Of an action that was asked about: so many of the first ``expires_looked_at`` expire first, and would be left.
+    """
 
     count: int
     exact: bool
     looked_at: int
     total: int
     examples: tuple[MessageRow, ...]
+    expires_first: int = 0
+    expires_looked_at: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,20 +21,33 @@ from rmq_core.protocol.slot_calls import on_ids
 from rmq_core.queries import by_id, owners
 from rmq_core.queries.portions import portions
 
-ActionStatus: TypeAlias = Literal["done", "in_flight", "not_found", "occupied", "replaced"]
+ActionStatus: TypeAlias = Literal[
+    "done", "in_flight", "not_found", "occupied", "replaced", "held", "gone", "expires_first"
+]
 Reference: TypeAlias = MessageRef | MessageRow | Sent | Delivery | str | bytes
 """A message: where it is, what a list, sending or taking said of it, or its id, which is looked for."""
 
 References: TypeAlias = Reference | Iterable[Reference]
 
-_STATUSES: dict[int, ActionStatus] = {0: "not_found", 1: "done", 2: "in_flight", 3: "occupied", 4: "replaced"}
+_STATUSES: dict[int, ActionStatus] = {
+    0: "not_found",
+    1: "done",
+    2: "in_flight",
+    3: "occupied",
+    4: "replaced",
+    5: "held",
+    6: "gone",
+    7: "expires_first",
+}
 
 
 class ActionResult(NamedTuple):
     """What an action did to one message.
 
     ``occupied``: another dead letter has its id, so it stays in the trash. ``replaced``: the copy that was meant is
-    gone, and another one of its id lies there.
+    gone, and another one of its id lies there. ``held``: a hold keeps it back, so it cannot run now. ``gone``: its
+    entry was deleted, or trimmed, while it was under way, so there is no content to hand out: it stays where it is.
+    ``expires_first``: its ``expires_ms`` is over before it could be delivered, so it stays where it is.
     """
 
     ref: MessageRef

@@ -21,9 +21,9 @@ MatchingAction: TypeAlias = Literal["cancel", "run_now", "reschedule", "requeue"
 
 _BACKLOG = ("delayed", "ready", "retrying")
 STATES: dict[MatchingAction, tuple[str, ...]] = {
-    "cancel": _BACKLOG,
+    "cancel": (*_BACKLOG, "held"),
     "run_now": _BACKLOG,
-    "reschedule": _BACKLOG,
+    "reschedule": (*_BACKLOG, "held"),
     "requeue": ("dead",),
     "drop": ("dead",),
     "restore": ("trash",),
@@ -35,7 +35,9 @@ class MatchingResult(NamedTuple):
     """How many of the selected messages an action was done to, and how many had moved on before it came to them.
 
     ``occupied``: they stay in the trash, for another dead letter has their id. ``complete``: whether all that the
-    filter selected were met; False: ``at_most`` ended it, and there may be more.
+    filter selected were met; False: ``at_most`` ended it, and there may be more. ``gone``: they stay, for the
+    stream has deleted their content. ``expires_first``: they stay, for their ``expires_ms`` is over before they could
+    be delivered.
     """
 
     done: int
@@ -43,6 +45,8 @@ class MatchingResult(NamedTuple):
     not_found: int
     occupied: int
     complete: bool
+    gone: int = 0
+    expires_first: int = 0
 
 
 def act_matching(
@@ -79,7 +83,13 @@ def act_matching(
             results = yield from actions.act(keyspace, topic, action, refs, *values)
             counts.update(result.status for result in results)
         result = MatchingResult(
-            counts["done"], counts["in_flight"], counts["not_found"], counts["occupied"], cursor is None
+            counts["done"],
+            counts["in_flight"],
+            counts["not_found"],
+            counts["occupied"],
+            cursor is None,
+            counts["gone"],
+            counts["expires_first"],
         )
         if progress is not None:
             progress(result)

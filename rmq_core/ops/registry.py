@@ -80,16 +80,14 @@ def mark_shape(keyspace: Keyspace, topic: Topic) -> Operation[None]:
 def _mark_left_out(keyspace: Keyspace, topic: Topic) -> Operation[None]:
     """Goes on where whoever created the topic died before all its slots were marked."""
     marks = yield from _shapes(keyspace, topic)
-    if any(mark is not None and mark.decode() != topic.shape for mark in marks):
+    if any(mark is not None and mark != topic.shape for mark in marks):
         yield from mark_shape(keyspace, topic)
 
 
-def _shapes(keyspace: Keyspace, topic: Topic) -> Operation[list[bytes | None]]:
+def _shapes(keyspace: Keyspace, topic: Topic) -> Operation[list[str | None]]:
     """What each slot is marked with. Raises `UnknownFormat`."""
     marks = yield [("HGET", keyspace.slot(topic.name, slot).stats, "shape") for slot in range(topic.slots)]
-    for mark in marks:
-        formats.check_shape(topic.name, mark)
-    return marks
+    return [formats.shape_of(topic.name, mark) for mark in marks]
 
 
 def _same_shape(topic: Topic, stored: Topic) -> None:

@@ -265,6 +265,7 @@ def _group(keyspace: Keyspace, topic: Topic, messages: list[Message], allow_past
             and not message.headers
             and message.version == 0
             and message.unique_for_ms is None
+            and not message.tenant
             and not (expires_ms if message.expires_ms is None else message.expires_ms)
         ):
             try:

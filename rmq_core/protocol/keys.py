@@ -31,7 +31,7 @@ class SlotKeys:
     """Sorted set: what waits; id → by kind a due time, a priority, or a place among equals. Of a stream topic a stream:
     its entries."""
     retry: str = field(init=False)
-    """Sorted set: what failed and waits for its next try; id → due time and failures."""
+    """Sorted set: what failed and waits for its next try, or is held; id → due time, or hold, and failures."""
     prepare: str = field(init=False)
     """Sorted set: what is in flight; id → when it was taken and its retries. This score is the receipt."""
     dead: str = field(init=False)
@@ -41,11 +41,13 @@ class SlotKeys:
     failed: str = field(init=False)
     """Hash: id → failure record."""
     priority: str = field(init=False)
-    """Hash: id → original priority, of those that do not have it as their score."""
+    """Hash: id → original priority, of those that do not have it as their score; of what is held its place."""
     stats: str = field(init=False)
     """Hash: the counters of the ledger, and the marks of the slot."""
     journal: str = field(init=False)
     """Stream: every change, where the topic's journal is on."""
+    tenants: str = field(init=False)
+    """Sorted set: tenants by what was sent and taken of theirs lately, at most 256 (``lua/shared/load.lua``)."""
     spill: str = field(init=False)
     """Hash: milliseconds that are full → where equal due times go on."""
     replaced: str = field(init=False)
@@ -128,7 +130,7 @@ QUEUES = 4
 # the topic's hints (`Keyspace.hints`).
 QUEUE_KEYS = (
     *("store", "retry", "prepare", "dead", "body", "failed", "priority", "stats", "journal"),
-    *("spill", "replaced", "dead_record", "heads", "due", "lateness", "fence"),
+    *("spill", "replaced", "dead_record", "heads", "tenants", "due", "lateness", "fence"),
     *("cause", "clusters", "trash", "trashed", "quota", "origin", "suspect", "once_a", "once_b"),
     *("seen_a", "seen_b", "owed"),
 )
@@ -140,6 +142,9 @@ ENTRY_STATS = len(QUEUE_KEYS) + 2
 
 SENDING = QUEUE_KEYS.index("heads") + 1
 """Sending needs the first so many keys; it happens one by one, so every key counts."""
+
+SENDING_BODIES = SENDING + 1
+"""What has a body may name a tenant."""
 
 
 class Keyspace:

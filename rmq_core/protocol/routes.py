@@ -9,7 +9,7 @@ from rmq_core.model.delivery import Delivery
 from rmq_core.model.entry_form import CONTENT
 from rmq_core.model.message import Delay
 from rmq_core.model.topic import Topic
-from rmq_core.protocol.keys import SENDING, Keyspace
+from rmq_core.protocol.keys import SENDING_BODIES, Keyspace
 from rmq_core.protocol.scripts import Call, script
 from rmq_core.protocol.streams import slot_length
 from rmq_core.protocol.takes import SHARED_EPOCH, policy_at
@@ -94,7 +94,7 @@ def _target(keyspace: Keyspace, part: Part) -> tuple[list[str], list[Any]]:
         else:
             fixed.append("each")
     else:
-        keys = list(keyspace.slot_keys(topic.name, slot)[:SENDING])
+        keys = list(keyspace.slot_keys(topic.name, slot)[:SENDING_BODIES])
         past = "+" if type(part.value) is Delay else "1"
         fixed = [topic.kind.value, keyspace.wake(topic.name), slot, topic.merge.value, topic.shape]
         fixed += (int(part.value), past)

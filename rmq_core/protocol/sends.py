@@ -7,7 +7,7 @@ from typing import Any
 
 from rmq_core.model.message import Delay
 from rmq_core.model.topic import Topic
-from rmq_core.protocol.keys import SENDING, Keyspace
+from rmq_core.protocol.keys import SENDING, SENDING_BODIES, Keyspace
 from rmq_core.protocol.scripts import Call, script
 
 
@@ -24,7 +24,8 @@ def send_pooled(
     keyspace: Keyspace, topic: Topic, slot: int, pooled: list[Any], edge: int, *, allow_past: bool = False
 ) -> Call:
     """Messages with a body; ``pooled`` is value, id, body, …"""
-    keys, fixed = _sending_to(keyspace, topic, slot)
+    _, fixed = _sending_to(keyspace, topic, slot)
+    keys = keyspace.slot_keys(topic.name, slot)[:SENDING_BODIES]
     return Call(script("send_pooled"), keys, _spelled([edge, _past(edge, allow_past), *pooled]), fixed)
 
 

@@ -33,6 +33,11 @@ def on_slot(name: str, keyspace: Keyspace, topic: Topic, slot: int) -> Call:
     return Call(script(name), keyspace.slot_keys(topic.name, slot), policy_at(keyspace, topic, slot))
 
 
+def on_hold(name: str, keyspace: Keyspace, topic: Topic, slot: int, *values: Any) -> Call:
+    """``hold``, ``lift``."""
+    return Call(script(name), keyspace.slot_keys(topic.name, slot), [*policy_at(keyspace, topic, slot), *values])
+
+
 def peek(keyspace: Keyspace, topic: Topic, slot: int, most: int) -> Call:
     """What the slot would hand out: 1 where its first may have to be taken alone, then scores in that order."""
     keys = keyspace.slot_keys(topic.name, slot)

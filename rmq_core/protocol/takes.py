@@ -43,6 +43,7 @@ def policy(topic: Topic, epoch: str = SHARED_EPOCH, by: str = "") -> list[Any]:
         topic.shape,
         by,
         topic.versions_for_ms,
+        topic.on_failure.value,
     ]
 
 

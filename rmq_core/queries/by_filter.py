@@ -10,6 +10,7 @@ from typing import NamedTuple
 from rmq_core.errors import InvalidFilter, InvalidMessage
 from rmq_core.model.bounds import whole
 from rmq_core.model.filters import MessageFilter
+from rmq_core.model.holds import HELD_FROM
 from rmq_core.model.scores import PRIORITY_MIN, SHIFT
 from rmq_core.model.topic import Topic
 from rmq_core.model.views import MessageRow, Preview, RefSelection, Selection
@@ -217,7 +218,10 @@ def _span(topic: Topic, wanted: MessageFilter, now: int) -> Window | None:
         return None
     queue, low, high = whole
     bounded = since is not None or until is not None
-    if state == "ready":
+    if state == "held":
+        if bounded:
+            raise InvalidFilter("since_ms" if since is not None else "until_ms", "what is held waits for no time")
+    elif state == "ready":
         if bounded and not topic.timed:
             raise InvalidFilter(
                 "since_ms" if since is not None else "until_ms", "messages of a priority topic are ready at no set time"
@@ -230,7 +234,7 @@ def _span(topic: Topic, wanted: MessageFilter, now: int) -> Window | None:
         high = high if until is None else f"({until + 1}"
     elif state == "retrying":
         low = low if since is None else str(since * SHIFT)
-        high = high if until is None else str(until * SHIFT + SHIFT - 1)
+        high = high if until is None else str(min(until * SHIFT + SHIFT, HELD_FROM) - 1)
     else:
         floor = now - topic.undo_ms if state == "trash" else -1
         low = str(since) if since is not None and since > floor else low

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from rmq_core.model.bodies import Body, basis_of, decode_body
+from rmq_core.model.holds import HELD_FROM
 from rmq_core.model.ids import raw_id
 from rmq_core.model.message import as_bytes
 from rmq_core.model.scores import exact
@@ -87,6 +88,7 @@ def _removed(keyspace: Keyspace, topic: Topic, raw: bytes, slots: Sequence[int])
                 failure=FailureRecord.read(trashed.failed) if trashed.failed else None,
                 slot_basis=basis_of(raw, body),
                 expires_at_ms=body.expires_at_ms,
+                tenant=body.tenant,
             )
         )
     return views
@@ -94,11 +96,12 @@ def _removed(keyspace: Keyspace, topic: Topic, raw: bytes, slots: Sequence[int])
 
 def _view(topic: Topic, number: int, raw: bytes, reply: list[bytes], now: int) -> MessageView | None:
     store, retry, prepare, dead = reply[:4]
-    held: list[tuple[State, bytes]] = [("in_flight", prepare), ("retrying", retry), ("dead", dead)]
+    later: State = "held" if retry and float(retry) >= HELD_FROM else "retrying"
+    copies: list[tuple[State, bytes]] = [("in_flight", prepare), (later, retry), ("dead", dead)]
     if store:
         delayed = topic.timed and float(store) >= now + 1
-        held.insert(1, ("delayed" if delayed else "ready", store))
-    present = [(state, exact(score)) for state, score in held if score]
+        copies.insert(1, ("delayed" if delayed else "ready", store))
+    present = [(state, exact(score)) for state, score in copies if score]
     if not present:
         return None
     state, score = present[0]
@@ -113,4 +116,5 @@ def _view(topic: Topic, number: int, raw: bytes, reply: list[bytes], now: int) -
         failure=FailureRecord.read(failed) if failed else None,
         slot_basis=basis_of(raw, decoded),
         expires_at_ms=decoded.expires_at_ms,
+        tenant=decoded.tenant,
     )

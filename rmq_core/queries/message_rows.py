@@ -111,10 +111,10 @@ def row_of(topic: Topic, state: State, entry: Entry, view: list[bytes]) -> Messa
     retries = topic.max_retries
     if state == "dead":
         failures, left = (failure.failures if failure else 0), None
-    elif state in {"retrying", "in_flight"}:
+    elif state in {"retrying", "held", "in_flight"}:
         failures = int(entry.score) % SHIFT
         # The attempt that waits is a retry itself; the one in flight no longer counts.
-        left = max(0, retries - failures + (state == "retrying" and failures > 0))
+        left = max(0, retries - failures + (state != "in_flight" and failures > 0))
     else:
         failures = failures_of(entry.score, retries)
         left = min(retries, int(entry.score)) if is_retried(entry.score) else retries
@@ -123,11 +123,14 @@ def row_of(topic: Topic, state: State, entry: Entry, view: list[bytes]) -> Messa
         in_store = state in {"ready", "delayed"} and entry.score > RETRIED_MAX
         stored = entry.score if in_store else float(stored_priority or 0)
         priority = priority_of(stored) if stored > RETRIED_MAX else None
+    score_ms = paging.entry_ms(topic, state, entry)
+    if state == "held" and topic.timed and not failures and stored_priority:
+        score_ms = due_of(float(stored_priority))  # its place in the store
     return MessageRow(
         slot=entry.slot,
         raw_id=entry.id,
         state=state,
-        score_ms=paging.entry_ms(topic, state, entry),
+        score_ms=score_ms,
         priority=priority,
         failures=failures,
         retries_left=left,

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from rmq_core.errors import InvalidMessage
 from rmq_core.model.bounds import whole
+from rmq_core.model.holds import HELD_FROM
 from rmq_core.model.ids import MessageRef, id_to_text
 from rmq_core.model.scores import RETRIED_MAX, SHIFT, due_of, exact
 from rmq_core.model.states import STATES, State
@@ -79,7 +80,11 @@ def window(topic: Topic, state: State, now_ms: int) -> Window | None:
         return Window(0, str(now_ms + 1), "+inf") if topic.timed else None
     if state == "trash":
         return Window(TRASH, f"({now_ms - topic.undo_ms}", "+inf")
-    return Window({"retrying": 1, "in_flight": 2, "dead": 3}[state], "-inf", "+inf")
+    if state == "held":
+        return Window(1, str(HELD_FROM), "+inf")
+    if state == "retrying":
+        return Window(1, "-inf", f"({HELD_FROM}")
+    return Window({"in_flight": 2, "dead": 3}[state], "-inf", "+inf")
 
 
 def entries(
@@ -176,6 +181,8 @@ def _value(bound: str) -> float:
 
 def entry_ms(topic: Topic, state: State, entry: Entry) -> int | None:
     """The time an entry's score tells, if it tells one."""
+    if state == "held":
+        return None
     if state in {"retrying", "in_flight"}:
         return due_of(entry.score) // SHIFT
     if state in {"dead", "trash"}:

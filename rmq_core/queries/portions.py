@@ -13,9 +13,11 @@ PORTION_BYTES = 2 * 1_048_576
 
 POOLS: dict[str, tuple[str, ...]] = {
     "cancel": ("body",),
+    "reschedule": ("body",),
     "drop": ("body", "dead_record"),
     "requeue": ("body", "dead_record"),
     "restore": ("trashed",),
+    "ends": ("body", "dead_record", "trashed"),
     "view": ("body", "replaced", "dead_record"),
 }
 """Where what a script reads or moves of each id lies; others leave contents where they are."""

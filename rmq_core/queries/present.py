@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rmq_core.errors import TopicReshaped
+from rmq_core.model import formats
 from rmq_core.model.bounds import slot_of
 from rmq_core.model.topic import Topic
 from rmq_core.protocol.keys import Keyspace
@@ -22,7 +23,7 @@ def now_of(keyspace: Keyspace, topic: Topic, slot: int | None = None) -> Operati
     names are nobody's, and "nothing there" would be a lie.
     """
     clock, mark = yield [("TIME",), ("HGET", keyspace.slot(topic.name, 0).stats, "shape")]
-    if mark is not None and mark.decode() != topic.shape:
+    if mark is not None and formats.shape_of(topic.name, mark) != topic.shape:
         raise TopicReshaped(f"topic {topic.name!r} was deleted or made again since its definition was read")
     if slot is not None:
         slot_of(topic, slot)

@@ -20,7 +20,7 @@ from rmq_core.queries import definitions, stored_groups
 
 SLOTS_AT_ONCE = 128
 SUMS = (
-    *("backlog", "ready", "retrying", "prepare", "dead", "trash", "length", "lag", "missed"),
+    *("backlog", "ready", "retrying", "held", "prepare", "dead", "trash", "length", "lag", "missed"),
     *("counters", "lateness", "ledger_gap"),
     *("oldest_due_ms", "oldest_taken_ms", "with_deadlines", "journal_marks"),
 )
@@ -178,7 +178,7 @@ def pairs(flat: list[bytes]) -> dict[bytes, bytes]:
 def slot_sample(slot: int, row: list[Any]) -> SlotSample:
     """What ``snapshot.lua`` replied."""
     at_ms, store, ready, retry, prepare, dead, bodies, failures, *heads = row
-    oldest_due, next_due, next_retry, oldest_taken, fence, stats, lateness, trash, oldest_trash, *stream = heads
+    oldest_due, next_due, next_retry, oldest_taken, fence, stats, lateness, trash, oldest_trash, held, *stream = heads
     if len(stream) == 4:
         return _group_sample(slot_sample(slot, row[:-4]), pairs(stats), stream)
     length, first, last = stream or (0, b"", b"")
@@ -207,12 +207,15 @@ def slot_sample(slot: int, row: list[Any]) -> SlotSample:
         lateness=Histogram({int(bucket): int(n) for bucket, n in pairs(lateness).items()}),
         trash=trash,
         oldest_trash_ms=moment(oldest_trash),
+        held=held,
+        hold_mark=counters.get(b"holds"),
         journaled=int(counters.get(b"journaled", 0)),
         journal_mark=counters.get(b"journal"),
         owed=int(counters.get(b"owed", 0)),
         length=length,
         first_entry=first.decode() or None,
         last_entry=last.decode() or None,
+        tenants=b"load_ms" in counters,
     )
 
 

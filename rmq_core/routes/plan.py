@@ -69,6 +69,13 @@ class Plan:
         value = 0 if topic.is_stream else target.value(topic)
         return Part(topic, first.hash % topic.slots, value, [(mark, _with(value, each.values)) for mark, each in goes])
 
+    def too_late(self, delivery: Delivery, goes: Goes, now_ms: int) -> bool:
+        """Whether it would expire there before it is due. An entry of a stream does not expire."""
+        target, topic = self._targets[goes.target]
+        if topic.is_stream or delivery.raw_body is None or delivery.expires_at_ms is None:
+            return False
+        return delivery.expires_at_ms <= now_ms + (target.in_ms or target.range_ms or 0)
+
     def slot(self, goes: Goes) -> int:
         """The slot of its target."""
         return goes.hash % self._targets[goes.target][1].slots
@@ -94,10 +101,12 @@ class Plan:
         basis = _basis(delivery)
         plain = Body(content, {}, 0)
         stored_basis = b"" if basis == basis_of(identity, plain) else basis
-        if identity == content and not all_headers and delivery.version == 0 and not stored_basis and not expires:
+        tenant = delivery.tenant
+        if identity == content and not (all_headers or delivery.version or stored_basis or expires or tenant):
             return (None, identity, b"")
         headers_text = header_bytes(all_headers) if all_headers else b""
-        return (None, identity, encode_body(content, headers_text, delivery.version, stored_basis, expires=expires))
+        body = encode_body(content, headers_text, delivery.version, stored_basis, expires=expires, tenant=tenant)
+        return (None, identity, body)
 
     def _check_size(self, delivery: Delivery, body: bytes | list[bytes]) -> None:
         if (sum(map(len, body)) if isinstance(body, list) else len(body)) <= self._least_content:

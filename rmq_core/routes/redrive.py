@@ -23,6 +23,7 @@ from rmq_core.protocol.scripts import Each, Operation
 from rmq_core.protocol.slot_calls import on_ids
 from rmq_core.queries import definitions
 from rmq_core.queries.message_rows import pools_of
+from rmq_core.queries.present import now_ms
 from rmq_core.routes.forwarding import noted, refusal
 from rmq_core.routes.plan import Goes, Plan
 
@@ -30,8 +31,9 @@ NAME = "redrive"
 
 
 class Redriven(NamedTuple):
-    """What moving a dead letter would do: ``status`` done, or not_found where it is none (any more), or refused, for a
-    ``reason``. ``slot``, ``id``: where it would be, and as what (a stream gives an id when it comes: ``""``)."""
+    """What moving a dead letter would do: ``status`` done, or not_found where it is none (any more), or expires_first
+    where it would be over before it was due there, and so stays, or refused, for a ``reason``. ``slot``, ``id``: where
+    it would be, and as what (a stream gives an id when it comes: ``""``)."""
 
     ref: MessageRef
     status: str
@@ -44,15 +46,19 @@ def plan(keyspace: Keyspace, topic: Topic, references: References, target: Targe
     """What `redrive` would do with dead letters; changes nothing. Raises `InvalidRoute`, `UnknownTopic`."""
     way = yield from _way(keyspace, topic, target)
     refs = yield from actions.located(keyspace, topic, actions.listed(references), in_trash=False)
+    now = yield from now_ms(keyspace)
     found = []
     for ref, dead in zip(refs, (yield from _dead(keyspace, topic, refs)), strict=True):
         if dead is None:
             found.append(Redriven(ref, "not_found"))
             continue
         try:
-            (goes,) = way.plan.of(dead, exact=True)
+            (goes,) = _goes(way.plan, dead)
         except InvalidMessage as error:
             found.append(Redriven(ref, "refused", reason=str(error)))
+            continue
+        if way.plan.too_late(dead, goes, now):
+            found.append(Redriven(ref, "expires_first"))
             continue
         id = "" if way.topic.is_stream else shown(goes.values[1], 512)
         found.append(Redriven(ref, "done", way.plan.slot(goes), id))
@@ -70,14 +76,19 @@ def redrive(
     plan, definition = yield from _way(keyspace, topic, target)
     asked_for = yield from actions.located(keyspace, topic, actions.listed(references), in_trash=False)
     refs = list(dict.fromkeys(asked_for))
+    now = yield from now_ms(keyspace)
+    late: set[MessageRef] = set()
     parts: dict[int, list[tuple[int, Goes]]] = {}
     for position, (ref, dead) in enumerate(zip(refs, (yield from _dead(keyspace, topic, refs)), strict=True)):
         if dead is None:
             continue  # dropping it says so
         try:
-            (goes,) = plan.of(dead, exact=True)
+            (goes,) = _goes(plan, dead)
         except InvalidMessage as error:
             raise InvalidMessage(f"{ref.id!r} cannot be moved, and nothing was: {error}") from None
+        if plan.too_late(dead, goes, now):
+            late.add(ref)
+            continue
         parts.setdefault(plan.slot(goes), []).append((position, goes))
     made_parts = [plan.part(several) for several in parts.values()]
     asked = Each(calls.receive(keyspace, part, "", f"{NAME} from {topic.name}") for part in made_parts)
@@ -93,7 +104,8 @@ def redrive(
     if problem is not None:
         raise problem
     done = {result.ref: result for result in dropped}
-    return [done.get(ref, ActionResult(ref, "not_found")) for ref in asked_for]
+    left: dict[MessageRef, ActionResult] = {ref: ActionResult(ref, "expires_first") for ref in late}
+    return [done.get(ref) or left.get(ref) or ActionResult(ref, "not_found") for ref in asked_for]
 
 
 class _Way(NamedTuple):
@@ -116,6 +128,15 @@ def _way(keyspace: Keyspace, topic: Topic, target: Target | str) -> Operation[_W
         return b32hexencode(blake2b(came, digest_size=15).digest()).lower()
 
     return _Way(Plan(route, topic, {to.topic: definition}, own_id), definition)
+
+
+def _goes(plan: Plan, dead: Delivery) -> list[Goes]:
+    """Raises `InvalidMessage` where it cannot be."""
+    if isinstance(dead, EntryDelivery) and dead.raw_body is None:
+        raise InvalidMessage(
+            "its entry was deleted, or trimmed, while it was under way, and its content with it: drop it"
+        )
+    return plan.of(dead, exact=True)
 
 
 def _dead(keyspace: Keyspace, topic: Topic, refs: Sequence[MessageRef]) -> Operation[list[Delivery | None]]:

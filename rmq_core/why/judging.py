@@ -20,6 +20,7 @@ def of_topic(facts: Facts) -> list[Reason]:
     """Of a topic, or of one slot where the facts are of one."""
     reasons: list[Reason] = []
     reasons += holds(facts)
+    reasons += _held(facts)
     reasons += _course(facts)
     reasons += around(facts)
     return reasons or [_calm(facts)]
@@ -36,6 +37,13 @@ def holds(facts: Facts) -> list[Reason]:
                 seen.add(reason.code)
                 reasons.append(reason)
     return reasons
+
+
+def _held(facts: Facts) -> Iterator[Reason]:
+    held = sum(slot.sample.held for slot in facts.slots)
+    since = [hold.since_ms for slot in facts.slots for hold in slot.sample.holds]
+    if held and since:
+        yield Reason("holds_back", {"held": held, "holds": len(since), "for_ms": max(0, facts.now_ms - min(since))})
 
 
 def _overdue(facts: Facts, slot: SlotFacts) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 from rmq_core.errors import InvalidMessage
 from rmq_core.model.entry import EntryId
 from rmq_core.model.group import Group
+from rmq_core.model.holds import Hold
 from rmq_core.model.ids import id_to_text, raw_id
 from rmq_core.model.scores import RETRIED_MAX, exact, priority_of
 from rmq_core.model.topic import Topic
@@ -42,7 +43,7 @@ def of_message(
         facts = yield from look(keyspace, topic, row.slot, pace)
         before = yield from _before(keyspace, topic, views[0])
         late_ms = None
-        if topic.timed and row.score_ms is not None and row.state in {"ready", "retrying"}:
+        if topic.timed and row.score_ms is not None and row.state in {"ready", "retrying", "held"}:
             late_ms = max(0, facts.now_ms - row.score_ms)
         reasons = list(_reasons(facts, views[0], before))
         return Why(topic.name, row.slot, row.id, facts.now_ms, late_ms, tuple(reasons))
@@ -51,6 +52,7 @@ def of_message(
 
 def _reasons(facts: Facts, view: MessageView, before: dict[str, int]) -> Iterator[Reason]:
     state, row, now = view.row.state, view.row, facts.now_ms
+    hold = _hold(facts, view)
     at_ms = row.score_ms or now
     error = view.failure.error if view.failure else "an error"
     failed = {"failures": row.failures, "error": error}
@@ -70,10 +72,34 @@ def _reasons(facts: Facts, view: MessageView, before: dict[str, int]) -> Iterato
         if at_ms <= now + facts.clock_behind_ms:
             yield from around(facts)
         yield Reason("not_due", {"due_ms": at_ms, "left_ms": at_ms - now})
+    elif hold is not None:
+        yield _held(hold, now)
     elif state == "retrying" and at_ms > now:
         yield Reason("backing_off", failed | {"due_ms": at_ms, "left_ms": at_ms - now})
     else:
         yield from _ready(facts, before)
+
+
+def _hold(facts: Facts, view: MessageView) -> Hold | None:
+    """The hold that keeps it back, or will when a take meets it."""
+    basis = view.slot_basis or view.row.raw_id
+    keys = {"id": view.row.raw_id, "slot_basis": basis, "failure": basis}
+    for hold in facts.slots[0].sample.holds:
+        if hold.of == "failure" and hold.note == view.row.id:
+            continue  # the others wait for this one
+        if keys[hold.of] == hold.raw_key and (hold.until_ms is None or hold.until_ms > facts.now_ms):
+            return hold
+    return None
+
+
+def _held(hold: Hold, now: int) -> Reason:
+    if hold.of == "failure":
+        about = {"id": hold.note, "since_ms": hold.since_ms, "for_ms": max(0, now - hold.since_ms)}
+        return Reason("behind_failed", about)
+    about = {"hold": hold.ref, "since_ms": hold.since_ms, "for_ms": max(0, now - hold.since_ms)}
+    if hold.until_ms is None:
+        return Reason("held", about)
+    return Reason("held_until", about | {"until_ms": hold.until_ms, "left_ms": max(0, hold.until_ms - now)})
 
 
 def _ready(facts: Facts, before: dict[str, int]) -> Iterator[Reason]:

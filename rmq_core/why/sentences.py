@@ -82,11 +82,19 @@ SENTENCES: Mapping[str, str | Plural] = {
         " {left_ms}, and all others behind them.",
         "retrying",
     ),
+    "holds_back": ngettext_lazy(
+        "{held} message is kept back by holds ({holds}), the first of them for {for_ms} now.",
+        "{held} messages are kept back by holds ({holds}), the first of them for {for_ms} now.",
+        "held",
+    ),
     "lag_unknown": gettext_noop(
         "How much is ahead of it in slot {slot} is not known: somebody wrote into the stream around us."
     ),
     # Of a message.
     "gone": gettext_noop("No message of this id is in the queue."),
+    "behind_failed": gettext_noop(
+        "It waits for {id} of the same slot basis, which failed {for_ms} ago and is to be tried again."
+    ),
     "removed": gettext_noop("It was cancelled or dropped {for_ms} ago, and can be restored."),
     "finished": gettext_noop("The group has finished it."),
     "dead": ngettext_lazy(
@@ -94,6 +102,8 @@ SENTENCES: Mapping[str, str | Plural] = {
         "It failed {failures} times, last with {error}, and is a dead letter for {for_ms} now.",
         "failures",
     ),
+    "held": gettext_noop("It is held, for {for_ms} now, until somebody lifts the hold {hold}."),
+    "held_until": gettext_noop("It is held for {left_ms} more by the hold {hold}, unless somebody lifts that before."),
     "expired": gettext_noop("It expired {for_ms} ago, and is gone as soon as its turn comes."),
     "not_due": gettext_noop("It is due only in {left_ms}."),
     "backing_off": ngettext_lazy(

@@ -10,7 +10,7 @@ from functools import partial
 from rmq_core.client.async_rmq import AsyncRMQ
 from rmq_core.model.delivery import Delivery
 from rmq_core.model.group import Acks, Group
-from rmq_core.model.topic import Topic
+from rmq_core.model.topic import OnFailure, Topic
 from rmq_core.ownership.lease import Lease
 from rmq_core.protocol.keys import Keyspace
 from rmq_core.streams.members import HOST
@@ -33,6 +33,13 @@ from rmq_core.worker.trouble import Trouble
 BATCH_BUDGET_S = 0.25
 GRANTS_APART_S = 0.005
 """Asking for takes more often would bring them one by one; asking this late loses none."""
+
+
+def _waits(definition: Topic) -> bool:
+    """Whether something that stands behind one that failed waits for it: then what was prefetched goes back."""
+    if isinstance(definition, Group):
+        return definition.waits
+    return definition.on_failure is OnFailure.WAIT
 
 
 class TopicWork:
@@ -61,8 +68,7 @@ class TopicWork:
         self.calls = calls
         self.unsettled = isinstance(definition, Group) and definition.acks is Acks.NONE
         """Whether what is handed out is done."""
-        self.waits = isinstance(definition, Group) and definition.waits
-        """Whether what stands behind one that failed waits for it."""
+        self.waits = _waits(definition)
         self.gate = gate
         self.worker_name = worker_name
         self.trouble = trouble or Trouble(worker_name)
@@ -105,6 +111,7 @@ class TopicWork:
     def redefine(self, definition: Topic) -> None:
         """Follows an operator's edit, which never changes kind or slots."""
         self.definition = definition
+        self.waits = _waits(definition)
         self.reports.result_for_ms = definition.result_for_ms
         self._next_grant_at = 0.0
         self.gate.weight = definition.weight

@@ -62,6 +62,14 @@ reschedule f --all --in-ms -1
 reschedule f --all --in-ms 5 --due-ms 5
 run-now p
 run-now p --slot 4
+holds
+tenants
+tenants p --limit 0
+hold p
+hold p a --slot-basis b
+hold p a --for-ms 0
+lift p
+lift p nothing
 topics t
 topics t --kind odd
 topics t --kind priority --slots 3
@@ -143,6 +151,11 @@ drop p nope
 reschedule nowhere --all --priority 20
 reschedule p nope --priority 20
 run-now nowhere --all
+holds nowhere
+tenants nowhere
+hold nowhere a
+hold s a
+lift p 0-1
 run-now p nope
 topics p --kind priority --slots 8
 topics --url redis://127.0.0.1:AWAY/0

@@ -80,6 +80,14 @@ def test_a_topic_page_carries_its_addresses_and_grants(queue: Queue, browser: Cl
     assert "<b>buy</b>" not in answer.content.decode()
 
 
+def test_a_page_loaded_anew_shows_the_topic_that_is_there_now(queue: Queue, browser: Client) -> None:
+    queue.topic()
+    assert page_data(browser.get("/topics/orders/"))["topic"]["kind"] == "fixed-time"
+    queue.control.delete_topic("orders", force=True)
+    queue.topic("orders", TopicKind.PRIORITY)
+    assert page_data(browser.get("/topics/orders/"))["topic"]["kind"] == "priority"
+
+
 def test_rows_are_paged_by_cursor_in_both_orders(queue: Queue, browser: Client) -> None:
     queue.topic()
     for n in range(12):

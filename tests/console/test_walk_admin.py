@@ -10,7 +10,7 @@ from django.test import Client
 from django.urls import get_resolver, reverse
 
 from console.access import ROLES
-from console.models import AlertReceiver, AlertRule, AuditEntry, RecurringMessage, Screen, TopicRevision
+from console.models import AlertReceiver, AlertRule, AuditEntry, RecurringMessage, Screen, TopicRevision, TopicScope
 from console.usecases import topic_history
 from tests.console.api.conftest import make_token
 from tests.console.conftest import Queue
@@ -32,6 +32,7 @@ MODELS: dict[str, tuple[frozenset[str], ...]] = {
     "console_alertrule": (EVERYBODY, EDITORS, EVERYBODY, EDITORS, EVERYBODY),
     "console_alertreceiver": (ADMIN, ADMIN, ADMIN, ADMIN, ADMIN),
     "console_screen": (EVERYBODY, EDITORS, EVERYBODY, EDITORS, EVERYBODY),
+    "console_topicscope": (ADMIN, ADMIN, ADMIN, ADMIN, ADMIN),
     "console_recurringmessage": (READERS, EDITORS, READERS, EDITORS, READERS),
     # These lead to the console's own pages, which decide by themselves.
     "console_topicdefinition": (EVERYBODY, NOBODY, NOBODY, NOBODY, NOBODY),
@@ -67,6 +68,7 @@ def rows(queue: Queue, person: Callable[..., User]) -> dict[str, int | str]:
         "console_screen": Screen.objects.create(name="wall", panels="figures").pk,
         "console_alertrule": AlertRule.objects.create(name="n", problem="dead").pk,
         "console_alertreceiver": AlertReceiver.objects.create(name="n", address="https://n/secret").pk,
+        "console_topicscope": TopicScope.objects.create(group=Group.objects.create(name="Team"), patterns="mail").pk,
         "console_topicdefinition": "orders",
     }
 

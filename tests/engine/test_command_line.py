@@ -96,6 +96,17 @@ def test_what_is_taken_is_printed_and_then_done(rmq: RMQ, capsys: pytest.Capture
     assert json.loads(capsys.readouterr().out) == []
 
 
+def test_what_follows_and_what_is_outdated_is_said(rmq: RMQ, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["topics", "v", "--kind", "priority", "--slots", "1", "--versions-for-ms", "60000"]) == 0
+    follow = json.dumps({"topic": "t", "content": "next", "priority": 20})
+    assert main(["send", "v", "x", "--priority", "20", "--key", "k", "--version", "5", "--if-done", follow]) == 0
+    rmq.ack(rmq.take("v"))
+    assert [each.text for each in rmq.take("t")] == ["next"]
+    assert main(["send", "v", "x", "--priority", "20", "--key", "k", "--version", "4"]) == 0
+    assert "not accepted: version 5 has been handed out" in capsys.readouterr().out
+    Control(rmq).delete_topic("v", force=True)
+
+
 def test_what_could_not_be_printed_is_not_done(rmq: RMQ) -> None:
     rmq.send("t", PriorityMessage("m", 20))
     with Path("/dev/full").open("w") as full:
@@ -169,6 +180,8 @@ def test_what_waits_is_moved(rmq: RMQ, capsys: pytest.CaptureFixture[str]) -> No
         (["send", "t", "x", "--range-ms", "5"], 1, "priority"),
         (["send", "t", "x"], 2, "say once when it is delivered: --priority on a priority topic"),
         (["send", "t", "x", "--priority", "20", "--in-ms", "5"], 2, "say once"),
+        (["send", "t", "x", "--priority", "20", "--if-done", "{"], 2, "--if-done is a JSON object"),
+        (["send", "t", "x", "--priority", "20", "--if-dead", "{}"], 2, "a follow-up is an object"),
         (["journal", "nowhere"], 1, "nowhere"),
         (["take", "t", "--max", "0"], 2, "--max"),
         (["topics", "new"], 2, "topics NAME needs --kind"),

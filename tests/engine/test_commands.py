@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from rmq_core import RMQ, Control, Inspector, PriorityMessage, Topic, TopicKind
+from rmq_core import RMQ, Control, Inspector, MessageFilter, PriorityMessage, Topic, TopicKind
 from rmq_core.cli.main import main
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.model.fingerprints import fingerprint
@@ -69,6 +70,14 @@ def test_clusters_and_what_can_be_done_to_one(rmq: RMQ, run: Run) -> None:
     assert dead(rmq) == set()
 
 
+def test_who_causes_the_load(run: Run) -> None:
+    assert run("tenants")["tenants"] == []
+    for n in range(3):
+        run("send", f"of-{n}", "--priority", "20", "--tenant", "globex" if n else "acme")
+    found = run("tenants", "--limit", "1")
+    assert [(each["tenant"], each["sent_share"]) for each in found["tenants"]] == [("globex", 0.6667)]
+
+
 def test_waiting_messages_are_cancelled_by_text(rmq: RMQ, run: Run) -> None:
     assert run("cancel", "--state", "ready", "--text", "too") == {"cancelled": 1, "not_found": 0}
     assert run("cancel", "waits") == {"cancelled": 1, "not_found": 0}
@@ -115,3 +124,23 @@ def test_nothing_is_taken_that_nobody_can_see(rmq: RMQ, redis_server: EmbeddedRe
         "rmq_core: standard output is closed: send it to a file, or to /dev/null\n",
     )
     assert {row.id for row in Inspector(rmq).messages("t", "ready").rows} == {"waits", "waits too"}
+
+
+def test_what_expires_first_is_counted_and_left(rmq: RMQ, run: Run) -> None:
+    rmq.define(Topic("t", TopicKind.PRIORITY, slots=4, max_retries=0))
+    rmq.send_many("t", [PriorityMessage(f"late-{n}", 30, expires_ms=3_600_000) for n in range(3)])
+    Control(rmq).cancel("t", [f"late-{n}" for n in range(3)])
+    for slot in range(4):
+        make_late(rmq, slot)
+    seen = run("restore", "--text", "late", "--dry-run")
+    assert seen == {"count": 3, "exact": True, "expires_first": 3, "expires_looked_at": 3}
+    assert run("restore", "--text", "late") == {"restored": 0, "not_found": 0, "expires_first": 3}
+    assert Inspector(rmq).preview("t", MessageFilter("trash")).count == 3
+    run("restore", "late-1", code=1)
+
+
+def make_late(rmq: RMQ, slot: int) -> None:
+    """What is in the trash of a slot, as if its time had passed."""
+    client, key = rmq.connection.client, rmq.keyspace.slot("t", slot).trashed
+    for raw, packed in client.hgetall(key).items():
+        client.hset(key, raw, re.sub(rb"\x03e(\d+)", lambda at: b"\x03e" + b"1".zfill(len(at[1])), packed))

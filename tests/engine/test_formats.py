@@ -24,7 +24,7 @@ from rmq_core.protocol.takes import policy_at
 from rmq_core.routes.forwarding import refusal
 from tests.support.keys import remove_keys_of
 
-NEWER = "f2 priority 2 1790000000000 and whatever else it will say"
+NEWER = "f3 priority 2 1790000000000 and whatever else it will say"
 
 
 @pytest.fixture
@@ -122,9 +122,25 @@ def test_the_scripts_refuse_slots_of_another_format(rmq: RMQ, namespace: str, ac
     for slot in range(topic.slots):
         rmq.connection.client.hset(rmq.keyspace.slot("work", slot).stats, "shape", NEWER)
     before = everything(rmq.connection.client, namespace)
-    with pytest.raises(UnknownFormat, match="format 2"):
+    with pytest.raises(UnknownFormat, match="format 3"):
         act(rmq, taken)
     assert everything(rmq.connection.client, namespace) == before
+
+
+def test_slots_with_holds_are_of_format_2_and_refuse_releases_that_know_none(rmq: RMQ) -> None:
+    topic = rmq.define(Topic("work", TopicKind.PRIORITY, slots=1))
+    stats = rmq.keyspace.slot("work", 0).stats
+
+    def mark() -> bytes | None:
+        return rmq.connection.client.hget(stats, "shape")
+
+    rmq.send("work", PriorityMessage("a", 20))
+    (hold,) = Control(rmq).hold("work", id="a")
+    assert mark() == f"f2 {topic.shape}".encode()  # an older release compares it with its own
+    rmq.send("work", PriorityMessage("b", 20))
+    assert [each.text for each in rmq.take("work", 10)] == ["b"]
+    Control(rmq).lift("work", hold)
+    assert mark() == topic.shape.encode()
 
 
 def called(rmq: RMQ, name: str, topic: Topic) -> Call:
@@ -138,7 +154,9 @@ def called(rmq: RMQ, name: str, topic: Topic) -> Call:
         "cycle": [*here, 1, "several", "", 0, 0, 0],
         "drop_orphan": [topic.shape, b"a"],
         "extend": [*here, -1, "several", *receipt],
+        "hold": [*here, "i", b"a", "", "", 64],
         "journal_set": [topic.shape, "e", 9, 0],
+        "lift": [*here, 1, 10],
         "nack": [*here, *receipt, 0, ""],
         "owed_paid": [topic.shape, b"1-1"],
         "purge": [topic.shape, topic.created_ms, 1000],
@@ -256,7 +274,7 @@ def test_every_script_that_writes_refuses_another_format(rmq: RMQ, namespace: st
     for queue in ("work", "events", "events@all"):
         client.hset(rmq.keyspace.slot(queue, 0).stats, "shape", NEWER)
     before = everything(client, namespace)
-    with pytest.raises(UnknownFormat, match="format 2"):
+    with pytest.raises(UnknownFormat, match=r"format [23]"):  # a registry's is the namespace's
         (reply,) = rmq.connection.run([call])
         if name == "receive":  # says why in its reply
             raise refusal(topic, reply[0])

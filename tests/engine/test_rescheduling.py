@@ -17,6 +17,6 @@ def test_what_is_rescheduled_is_not_met_again(redis_server: EmbeddedRedis, names
         for name, amount, due_ms in (("m", 5_000, soon), ("n", 100, later), ("o", 10, later + FAR_MS)):
             rmq.send_many("later", [FixedTimeMessage(f"{name}{i}", due_ms) for i in range(amount)])
         control, delayed = Control(rmq), MessageFilter("delayed")
-        assert control.reschedule_matching("later", delayed, due_ms=later) == (5_010, 0, 0, 0, True)
-        assert control.reschedule_matching("later", delayed, due_ms=later) == (0, 0, 0, 0, True)
+        assert control.reschedule_matching("later", delayed, due_ms=later) == (5_010, 0, 0, 0, True, 0, 0)
+        assert control.reschedule_matching("later", delayed, due_ms=later) == (0, 0, 0, 0, True, 0, 0)
         control.delete_topic("later", force=True)

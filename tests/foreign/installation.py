@@ -16,6 +16,7 @@ from typing import Any, Self
 
 from rmq_core import RMQ
 from rmq_core.embedded.ports import free_port
+from tests.console.sso_desk import Provider, by_oidc
 from tests.docs.blocks import blocks
 from tests.support.waiting import wait_until
 
@@ -62,6 +63,9 @@ class Shop:
         self.origin = f"http://127.0.0.1:{self.port}"
         self.console = f"{self.origin}/tools/rmq/"
         self.redis_url, self.database, self.admin = redis_url, database, admin
+        self.provider = Provider(folder, self.console, f"{self.origin}/backoffice/login/")
+        roles = {"ops": "RMQ Operator", "lookers": "RMQ Viewer"}
+        sso = by_oidc(self.provider) | {"roles": roles}
         self._log = folder / "log"
         self._environ = {
             **{name: value for name, value in os.environ.items() if name in ("PATH", "HOME")},
@@ -70,6 +74,7 @@ class Shop:
             "SHOP_REDIS": redis_url,
             "SHOP_DATABASE": database,
             "SHOP_ADMIN": admin,
+            "SHOP_SSO": json.dumps(sso),
             "XDG_DATA_HOME": str(folder),
         }
         self._running: list[subprocess.Popen[bytes]] = []
@@ -94,12 +99,13 @@ class Shop:
         return self._log.read_text(errors="replace")
 
     def __enter__(self) -> Self:
-        self.prepared = json.loads(self.shell(PREPARE.format(email=EMAIL, password=PASSWORD)))
-        for command in COMMANDS:
-            self.start(
-                *command, *(("--port", str(self.port), "--log-level", "warning") if "uvicorn" in command else ())
-            )
         try:
+            self.prepared = json.loads(self.shell(PREPARE.format(email=EMAIL, password=PASSWORD)))
+            for command in COMMANDS:
+                self.start(
+                    *command, *(("--port", str(self.port), "--log-level", "warning") if "uvicorn" in command else ())
+                )
+            self.provider.wait()
             wait_until(self._ready, timeout_s=START_S, what=f"everything answers; its log:\n{self.log[-3000:]}")
         except BaseException:
             self.__exit__()
@@ -107,6 +113,7 @@ class Shop:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.provider.end()
         for each in self._running:
             each.terminate()
         for each in self._running:

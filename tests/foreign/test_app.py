@@ -14,6 +14,7 @@ from rmq_core import FixedTimeMessage
 from rmq_core.embedded.postgres import EmbeddedPostgres, postgres_programs
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.errors import EmbeddedServerError
+from tests.console.sso_desk import Browser, token_of
 from tests.foreign.installation import EMAIL, ROOT, Shop
 from tests.support.missing import missing
 from tests.support.waiting import wait_until
@@ -69,6 +70,18 @@ def test_the_shop_adds_what_the_document_says() -> None:
 def test_it_misses_nothing(shop: Shop) -> None:
     told = shop.prepared["checks"]
     assert "no issues" in told and "No changes" in told
+
+
+def test_people_come_by_single_sign_on(shop: Shop) -> None:
+    """As docs/how-to/single-sign-on.md says; people of this project are named by their addresses."""
+    shop.provider.has("bob", "ops")
+    browser = Browser(shop.console)
+    page = browser.sign_in("bob", "sso/rmq/login/?next=/tools/rmq/workers/")
+    assert (page.status_code, page.url) == (200, f"{shop.console}workers/"), shop.log[-2_000:]
+    me = browser.me()
+    assert me["name"] == "bob@example.com" and "operate" in me["permissions"]
+    browser.follow(browser.post("admin/logout/", token_of(page)))
+    assert browser.get("api/v1/me").status_code == 401
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -39,7 +39,7 @@ def test_what_is_committed_is_sent_and_what_is_rolled_back_is_not(shop: Shop) ->
 
 EACH_KIND: list[tuple[TopicKind, Any, dict[str, Any]]] = [
     (TopicKind.PRIORITY, PriorityMessage("x", 900, key=b"\xff", slot_basis="b", headers={"a": "ü"}, version=7), {}),
-    (TopicKind.PRIORITY, PriorityMessage("brief", 900, expires_ms=3_600_000, unique_for_ms=60_000), {}),
+    (TopicKind.PRIORITY, PriorityMessage("brief", 900, expires_ms=3_600_000, unique_for_ms=60_000, tenant="t"), {}),
     (TopicKind.RANGE_MERGE, [1], {"range_ms": 1}),
     (TopicKind.FIXED_TIME, b"\x00\xfe" * 100, {"at": datetime(2026, 1, 1, tzinfo=UTC)}),
     (TopicKind.FIXED_TIME, "later", {"in_ms": 0, "key": "k"}),
@@ -58,8 +58,8 @@ def test_it_takes_what_rmq_send_takes_and_the_same_message_comes(
     assert shop.step().sent == 1
     (one,) = shop.rmq.take("direct", timeout_ms=2000)
     (other,) = shop.rmq.take("by-outbox", timeout_ms=2000)
-    assert (one.id, one.content, one.headers, one.version, one.slot) == (
-        other.id, other.content, other.headers, other.version, other.slot
+    assert (one.id, one.content, one.headers, one.version, one.slot, one.tenant) == (
+        other.id, other.content, other.headers, other.version, other.slot, other.tenant
     )  # fmt: skip
 
 

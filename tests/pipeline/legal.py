@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from rmq_core.model.holds import HELD_FROM
 from tests.pipeline.frames import DUE, Slot
 
 
@@ -24,8 +25,14 @@ def legal_steps(slot: Slot, id: bytes) -> list[list[tuple[Any, ...]]]:
         steps += [[("cancelled", f"{waits}t", id, 0)], [("rescheduled", f"{waits}s", id, DUE + 5)]]
     if waits and not in_flight:
         steps += [[("lapsed", f"{waits}-", id, 0)], [("outdated", f"{waits}-", id, 0)]]
+    if waits == "s" and not in_flight:
+        steps.append([("held", "sr", id, HELD_FROM + 1000)])
     if waits == "r":
-        steps += [[("promoted", "rs", id, 16)], [("rescheduled", "rr", id, DUE * 1000 + 1)]]
+        steps += [
+            [("lifted", "rs", id, DUE)],
+            [("promoted", "rs", id, 16)],
+            [("rescheduled", "rr", id, DUE * 1000 + 1)],
+        ]
     if in_flight:
         steps += [[("acked", "p-", id, now * 1000)], [("extended", "pp", id, now * 1000)]]
         expired = [("expired", "pp", id, 0)]

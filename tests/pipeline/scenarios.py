@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from rmq_core import TopicKind
+from rmq_core.model.holds import HELD_FROM
 from tests.pipeline.frames import DUE, T0, Slot
 
 
@@ -140,6 +141,15 @@ def late() -> Slot:
 @scenario
 def overdue() -> Any:
     return [late()], {("overdue", 0, b"m0"), ("overdue", 0, b"m5")}
+
+
+@scenario
+def held_for_a_long_time_and_one_of_them_lost() -> Any:
+    slot = lively()
+    slot.say(("held", "sr", b"m4", HELD_FROM + 1000), ("held", "sr", b"m0", HELD_FROM + 1000))
+    slot.say(("merged", "n-", b"m4", 0))
+    del slot.queues["retry"][b"m0"]
+    return [slot], {("lost", 0, b"m0")}
 
 
 @scenario

@@ -41,5 +41,5 @@ def test_any_interleaving_of_legal_transitions_gives_no_finding(spark: Any, tmp_
 
 EVERY_EVENT = {
     *("sent", "merged", "taken", "acked", "retried", "expired", "died", "cancelled", "rescheduled", "requeued"),
-    *("dropped", "released", "promoted", "extended", "lapsed", "duplicate", "outdated"),
+    *("dropped", "released", "promoted", "extended", "lapsed", "duplicate", "outdated", "held", "lifted"),
 }

@@ -31,6 +31,11 @@ SETTINGS = {
     "spark.driver.extraClassPath": asked_first(),
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    # Nobody reads the plans of a thousand queries, which are written down in full for a page that is off.
+    "spark.sql.ui.explainMode": "simple",
+    "spark.sql.maxPlanStringLength": "10",
+    "spark.broadcast.compress": "false",
+    "spark.shuffle.compress": "false",
 }
 SUBMIT_ARGS = " ".join(f"--conf '{name}={value}'" for name, value in SETTINGS.items()) + " pyspark-shell"
 """The same as PYSPARK_SUBMIT_ARGS, for programs that start Spark by themselves."""

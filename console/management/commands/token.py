@@ -14,9 +14,9 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError
 from django.utils import timezone
 
-from console.access import EVERY_TOPIC, ROLES
+from console.access import EVERY_TOPIC, ROLES, split_patterns
 from console.models import ApiToken
-from console.models.tokens import RATE_DEFAULT, RATE_MAX, split_patterns
+from console.models.tokens import RATE_DEFAULT, RATE_MAX
 from console.usecases import tokens
 from console.usecases.audit import note
 from console.usecases.tokens import DAYS_DEFAULT, DAYS_MAX

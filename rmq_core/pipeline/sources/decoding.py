@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rmq_core.journal.entries import _unescaped as unescaped
 from rmq_core.journal.entries import check_format
-from rmq_core.model.bodies import BODY_FORMAT
+from rmq_core.model.bodies import BODY_FORMAT, LIMITED_FORMAT
 from rmq_core.model.formats import JOURNAL_FIELD
 from rmq_core.model.scores import RETRIED_MAX, SHIFT
 from rmq_core.model.topic import TopicKind
@@ -51,7 +51,9 @@ def whole(score: float, timed: bool) -> int:
 
 def basis_in(body: bytes) -> bytes | None:
     """The slot basis that a body bears, where it differs from the id."""
-    if not body.startswith(BODY_FORMAT):
+    if body.startswith(LIMITED_FORMAT):
+        body = body.partition(b" ")[2]
+    elif not body.startswith(BODY_FORMAT):
         return None
     _, size, _, rest = body.split(b" ", 3)
     return rest[: int(size)] or None

@@ -17,17 +17,23 @@
 -- include shared/failing.lua
 -- include shared/settle.lua
 -- include shared/due.lua
+-- include shared/holds.lua
 -- include shared/hints.lua
 
 local refused = fenced()
 if refused then
   return refused
 end
+-- Of what has waited for them so many come back at once; a take brings the others.
+local LIFTED_MOST = 100
 local FIRST, WIDTH = POLICY + 3, 2
 local statuses = {}
 ack(FIRST, (#ARGV - FIRST + 1) / WIDTH, statuses)
+local lifted = HOLDS and lift_over(LIFTED_MOST, 'f') or 0
 write_counts()
-if redis.call('EXISTS', STORE) == 1 then
+if lifted > 0 then
+  announce_change()
+elseif redis.call('EXISTS', STORE) == 1 then
   -- A duplicate that waited for this end can be taken now.
   local ids = {}
   for i, status in ipairs(statuses) do

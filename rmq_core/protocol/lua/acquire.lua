@@ -4,7 +4,7 @@
 -- reply  the previous epoch ('' for none); error RMQEPOCH <epoch> when a higher one has been seen, RMQSHAPE <shape>:
 --        nothing was done
 local shape = redis.call('HGET', KEYS[2], 'shape')
-if shape and shape ~= ARGV[2] then
+if shape and shape ~= ARGV[2] and shape ~= 'f2 ' .. ARGV[2] then
   return redis.error_reply('RMQSHAPE ' .. shape)
 end
 local fence = redis.call('GET', KEYS[1]) or ''

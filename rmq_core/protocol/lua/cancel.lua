@@ -20,9 +20,20 @@ for i = FIRST, #ARGV do
   local id, status = ARGV[i], 1
   local store, retry = redis.call('ZSCORE', STORE, id), redis.call('ZSCORE', RETRY, id)
   if store or retry then
+    local origin = store and 's' or 'r'
     redis.call('ZREM', store and STORE or RETRY, id)
     gone[#gone + 1] = id
-    note('cancelled', (store and 's' or 'r') .. (undo_ms > 0 and 't' or '-'), id, undo_ms > 0 and now or 0)
+    if retry and retry - HELD_FROM >= 0 then
+      -- Kept back by a hold. Restored, it is met by a take again.
+      local failures = retry % SHIFT
+      store = failures == 0 and (redis.call('HGET', PRIORITY, id) or now)
+      retry = ms_text(now * SHIFT + failures)
+      origin = 'r'
+      if store then
+        forget_priority(id)
+      end
+    end
+    note('cancelled', origin .. (undo_ms > 0 and 't' or '-'), id, undo_ms > 0 and now or 0)
     if undo_ms > 0 then
       discard(id, store and 's' or 'r', store or retry)
     end

@@ -24,7 +24,9 @@
 -- include shared/settle.lua
 -- include shared/due.lua
 -- include shared/lapsing.lua
+-- include shared/load.lua
 -- include shared/reaping.lua
+-- include shared/holds.lua
 -- include shared/take.lua
 -- include shared/hints.lua
 
@@ -43,10 +45,14 @@ local releases = tonumber(ARGV[POLICY + 9])
 release(at, releases, statuses)
 local busy = roll_back(REAPED_MOST) == REAPED_MOST
 busy = promote(REAPED_MOST) == REAPED_MOST or busy
-if ARGV[POLICY + 5] == 'waits' and redis.call('EXISTS', PREPARE, RETRY) > 0 then
+if HOLDS then
+  busy = lift_over(REAPED_MOST) == REAPED_MOST or busy
+end
+if ARGV[POLICY + 5] == 'waits' and redis.call('EXISTS', PREPARE, RETRY) > 0 and not (HOLDS and keeps_all_back()) then
   limit = 0
 end
 local taken, bodies, suspects_next, cut = take(limit, alone, floor, bytes)
+write_load()
 write_counts()
 local next_due_ms = now
 if not busy and not cut and (limit == 0 or #taken < limit * 2) then

@@ -18,15 +18,21 @@
 -- include shared/failing.lua
 -- include shared/settle.lua
 -- include shared/due.lua
+-- include shared/holds.lua
 -- include shared/hints.lua
 
 local refused = fenced()
 if refused then
   return refused
 end
+-- Of what has waited for those that died so many come back at once; a take brings the others.
+local LIFTED_MOST = 100
 local FIRST, WIDTH = POLICY + 3, 4
 local statuses = {}
 nack(FIRST, (#ARGV - FIRST + 1) / WIDTH, statuses)
+if HOLDS then
+  lift_over(LIFTED_MOST, 'f')
+end
 write_counts()
 announce_change()
 return statuses

@@ -7,6 +7,7 @@
 -- include shared/holding.lua
 
 local known = redis.call('HGET', STATS, 'shape')
+known = known and (string.gsub(known, '^' .. HELD_FORMAT, ''))
 if known and string.match(known, '^f%d') then -- of a later format, see rmq_core/model/formats.py
   return redis.error_reply('RMQSHAPE ' .. known)
 elseif known and known ~= ARGV[1] and string.sub(known, 1, 4) ~= 'gone' then

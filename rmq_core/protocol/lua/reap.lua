@@ -1,4 +1,4 @@
--- Puts back what timed out, promotes due retries, empties the trash of a slot nobody takes from. Needs no epoch.
+-- Puts back what timed out, promotes due retries, brings back what holds that are over kept, empties the trash of a slot nobody takes from. Needs no epoch.
 -- KEYS   the slot's keys
 -- ARGV   policy: kind, max_retries, timeout_ms, backoff_ms, backoff_max_ms, epoch (not looked at), shape, by whom
 --        wake channel, slot, most of each to move, undo_ms
@@ -17,6 +17,7 @@
 -- include shared/failing.lua
 -- include shared/due.lua
 -- include shared/reaping.lua
+-- include shared/holds.lua
 -- include shared/hints.lua
 
 local unfit = misfit(SHAPE)
@@ -25,6 +26,9 @@ if unfit then
 end
 local most = tonumber(ARGV[POLICY + 3])
 local expired, promoted = roll_back(most), promote(most)
+if HOLDS then
+  promoted = promoted + lift_over(most)
+end
 local erased = trim_trash(tonumber(ARGV[POLICY + 4]), most)
 write_counts()
 local next_due_ms = next_due()

@@ -83,6 +83,9 @@ local function put_waiting(id, copy, live)
     end
     keep_in_flight(id, redis.call('HGET', BODY, id))
   end
+  if copy.score >= HELD_FROM then -- its hold may be gone; a take meets it again
+    copy.queue, copy.score = 's', tonumber(place_of_held(id, copy.score, copy.priority))
+  end
   redis.call('ZADD', QUEUE_OF[copy.queue], copy.score, id)
   if not copy.keeps_body then
     set_body(BODY, id, copy.body)
@@ -162,7 +165,7 @@ local function set_right(id, copies)
     else
       put_waiting(id, copy, live)
     end
-    note('restored', 't' .. letter, id, copy.score, not copy.keeps_body and (copy.body or ''))
+    note('restored', 't' .. copy.queue, id, copy.score, not copy.keeps_body and (copy.body or ''))
   end
   forget({id}, {STORE, RETRY, PREPARE, DEAD})
 end

@@ -7,7 +7,7 @@ local now, micros
 -- include shared/clock.lua
 local PREPARE, STATS, REPORTS, ENDS = unpack(KEYS)
 local shape = redis.call('HGET', STATS, 'shape')
-if shape and shape ~= ARGV[1] then
+if shape and shape ~= ARGV[1] and shape ~= 'f2 ' .. ARGV[1] then -- with holds, see shared/hold_marks.lua
   return redis.error_reply('RMQSHAPE ' .. shape)
 end
 local KEPT_MS, LINES_MOST, FIRST, WIDTH, SWEPT_MOST = tonumber(ARGV[2]), tonumber(ARGV[3]), 4, 7, 20

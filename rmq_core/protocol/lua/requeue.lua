@@ -3,7 +3,8 @@
 -- KEYS   the slot's keys
 -- ARGV   policy: kind, max_retries, timeout_ms, backoff_ms, backoff_max_ms, epoch (not looked at), shape, by whom
 --        wake channel, slot, then ids
--- reply  per id: 1 done, 0 not found; error RMQSHAPE <shape>: nothing was done
+-- reply  per id: 1 done, 0 not found, 6 its content is gone: it stays dead, 7 its time is over: it stays dead
+--        error RMQSHAPE <shape>: nothing was done
 -- include shared/slot.lua
 -- include shared/journal.lua
 -- include shared/policy.lua
@@ -14,6 +15,7 @@
 -- include shared/clusters.lua
 -- include shared/trash.lua
 -- include shared/returning.lua
+-- include shared/lapsing.lua
 -- include shared/due.lua
 -- include shared/hints.lua
 
@@ -21,21 +23,34 @@ local unfit = misfit(SHAPE)
 if unfit then
   return unfit
 end
+-- Of a dead letter of an older release, the pools have it.
+local function body_of(id, record)
+  if record then
+    return record.body
+  end
+  return redis.call('HGET', BODY, id)
+end
+
 local statuses, gone, FIRST = {}, {}, POLICY + 3
 for i = FIRST, #ARGV do
-  local id = ARGV[i]
-  local died_ms = redis.call('ZSCORE', DEAD, id)
-  if died_ms then
+  local id, status = ARGV[i], 0
+  local died_ms, packed = redis.call('ZSCORE', DEAD, id), redis.call('HGET', DEAD_RECORD, id)
+  local record = packed and unpack_record(packed)
+  local body = died_ms and body_of(id, record)
+  if has_lapsed(body) then
+    status = 7
+  elseif died_ms and not waiting(id) and content_is_gone(id, body) then
+    status = 6
+  elseif died_ms then
+    status = 1
     redis.call('ZREM', DEAD, id)
-    local packed = redis.call('HGET', DEAD_RECORD, id)
     gone[#gone + 1] = id
     if waiting(id) then
       note('requeued', 'dd', id, died_ms)
       count('merged', 1)
       note('merged', 'dt', id, now)
       trash_dead(id, died_ms, leave_clusters({id})[1])
-    elseif packed then
-      local record = unpack_record(packed)
+    elseif record then
       keep_in_flight(id, redis.call('HGET', BODY, id))
       put_into_pools(id, record)
       redis.call('HDEL', DEAD_RECORD, id)
@@ -44,7 +59,7 @@ for i = FIRST, #ARGV do
       back_to_store(id, fresh_place(redis.call('HGET', PRIORITY, id), id), 'requeued', 'd')
     end
   end
-  statuses[#statuses + 1] = died_ms and 1 or 0
+  statuses[#statuses + 1] = status
 end
 count('requeued', #gone)
 leave_clusters(gone)

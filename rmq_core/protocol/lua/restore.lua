@@ -4,7 +4,8 @@
 -- ARGV   policy: kind, max_retries, timeout_ms, backoff_ms, backoff_max_ms, epoch (not looked at), shape, by whom
 --        wake channel, slot, undo_ms, removed from and until (ms, '' at any time), then ids
 -- reply  per id: 1 done, 0 not found, 3 another dead letter has the id: it stays in the trash, 4 another copy of it is
---        there, which was removed at another time
+--        there, which was removed at another time, 6 its content is gone: it stays in the trash, 7 its time is over: what
+--        waited stays there
 --        error RMQSHAPE <shape>: nothing was done
 -- include shared/slot.lua
 -- include shared/journal.lua
@@ -16,6 +17,7 @@
 -- include shared/clusters.lua
 -- include shared/trash.lua
 -- include shared/returning.lua
+-- include shared/lapsing.lua
 -- include shared/due.lua
 -- include shared/hints.lua
 
@@ -37,7 +39,9 @@ end
 
 -- Where a message that waited belongs now: the queue and its score.
 local function place_of(id, message)
-  if message.queue == 'r' then
+  if message.queue == 'r' and message.score >= HELD_FROM then
+    return 's', place_of_held(id, message.score, message.priority)
+  elseif message.queue == 'r' then
     return 'r', message.score
   elseif message.score <= RETRIED_MAX then
     return 's', message.score
@@ -65,6 +69,10 @@ for i = FIRST, #ARGV do
     status = 4
   elseif message and message.queue == 'd' and redis.call('ZSCORE', DEAD, id) then
     status = 3
+  elseif message and message.queue ~= 'd' and has_lapsed(message.body) then
+    status = 7
+  elseif message and message.queue ~= 'd' and not waiting(id) and content_is_gone(id, message.body) then
+    status = 6
   elseif message then
     status = 1
     take_out(id)

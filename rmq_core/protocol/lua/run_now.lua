@@ -2,7 +2,7 @@
 -- KEYS   the slot's keys
 -- ARGV   policy: kind, max_retries, timeout_ms, backoff_ms, backoff_max_ms, epoch (not looked at), shape, by whom
 --        wake channel, slot, then ids
--- reply  per id: 1 done, 2 in flight, 0 not found; error RMQSHAPE <shape>: nothing was done
+-- reply  per id: 1 done, 2 in flight, 0 not found, 5 kept back by a hold; error RMQSHAPE <shape>: nothing was done
 -- include shared/slot.lua
 -- include shared/journal.lua
 -- include shared/policy.lua
@@ -23,7 +23,9 @@ for i = FIRST, #ARGV do
   local status = 0
   local retry = redis.call('ZSCORE', RETRY, id)
   local store = redis.call('ZSCORE', STORE, id)
-  if retry then
+  if retry and retry - HELD_FROM >= 0 then
+    status = 5
+  elseif retry then
     local failures = tonumber(retry) % SHIFT
     redis.call('ZREM', RETRY, id)
     local score = failures > 0 and retries_left(failures) or fresh_place(redis.call('HGET', PRIORITY, id), id)

@@ -20,6 +20,7 @@
 -- include shared/merging.lua
 -- include shared/turns.lua
 -- include shared/remembering.lua
+-- include shared/load.lua
 local VERSIONS_FOR = tonumber(ARGV[9])
 -- include shared/versions.lua
 
@@ -56,6 +57,7 @@ local function send_one(position, value, id, body)
     replace_body(id, old, body, waits)
   end
   note_sent(id, enqueue(id, value, number and number + position), waits, not keeps and body)
+  note_load('s', body)
   if not waits then
     new = new + 1
     room = room - 1
@@ -93,6 +95,7 @@ count('sent', n - #full)
 count('duplicate', #known / 2)
 count('outdated', #outdone / 2)
 count('merged', accepted - new)
+write_load()
 write_counts()
 if accepted == 0 then
   head = nil

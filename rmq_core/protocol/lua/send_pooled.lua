@@ -1,5 +1,5 @@
 -- Sends messages that are more than their id (key, headers, version or a large content) to one slot.
--- KEYS   the slot's first 13 keys
+-- KEYS   the slot's first 14 keys
 -- ARGV   kind, wake channel, slot, merge (latest|first), shape, edge of the batch (earliest time, or highest priority),
 --        past (as in send.lua), then value, id, body, …   body: as `message.encode` makes it
 -- reply  their number where all are new and nothing is to be noted, or else
@@ -14,6 +14,7 @@
 -- include shared/priority_places.lua
 -- include shared/sending.lua
 -- include shared/merging.lua
+-- include shared/load.lua
 
 local FIRST = 8
 local n = (#ARGV - FIRST + 1) / 3
@@ -26,6 +27,7 @@ for i = 1, n do
   local value, id = ARGV[at] + later, ARGV[at + 1]
   local waits, old = meets(id)
   local body = with_end(id, ARGV[at + 2], value, waits)
+  note_load('s', body)
   -- An older version never replaces a newer one that waits or is in flight.
   if outdated(id, old, body, waits) then
     note('merged', 'n-', id, 0, false)
@@ -43,6 +45,7 @@ end
 
 count('sent', n)
 count('merged', n - new)
+write_load()
 write_counts()
 -- include shared/announcing.lua
 if new == n and not noted then

@@ -8,6 +8,7 @@
 -- include shared/holding.lua
 
 local known, created_ms = redis.call('HGET', STATS, 'shape'), tonumber(ARGV[2])
+known = known and (string.gsub(known, '^' .. HELD_FORMAT, ''))
 if known == ARGV[1] then
   return 1
 elseif known and string.match(known, '^f%d') then -- of a later format, see rmq_core/model/formats.py

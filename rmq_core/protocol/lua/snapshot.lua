@@ -22,6 +22,10 @@ local function least(queue, unit)
 end
 
 local retrying, next_retry = least(RETRY, SHIFT)
+local held = retrying > 0 and redis.call('ZCOUNT', RETRY, ms_text(HELD_FROM), '+inf') or 0
+if held == retrying then
+  next_retry = -1
+end
 local prepared, oldest_taken = least(PREPARE, SHIFT)
 local removed, oldest_removed = least(TRASH, 1)
 local stored = redis.call('ZCARD', STORE)
@@ -38,7 +42,7 @@ local reply = {
   redis.call('HLEN', BODY), redis.call('HLEN', FAILED),
   oldest_due, next_due, next_retry, oldest_taken,
   redis.call('GET', FENCE) or '', redis.call('HGETALL', STATS), redis.call('HGETALL', LATENESS),
-  removed, oldest_removed,
+  removed, oldest_removed, held,
 }
 if GROUP then
   -- What it would hand out next: came back, or lies ahead. Its id says when it was accepted.
@@ -49,9 +53,9 @@ if GROUP then
     reply[9] = math.min(now, tonumber(string.match(head, '^%d+')))
   end
   local first = redis.call('XRANGE', ENTRIES, '-', '+', 'COUNT', 1)[1]
-  reply[18] = redis.call('HGET', POSITIONS, GROUP) or ''
-  reply[19] = redis.call('HGETALL', ENTRY_STATS)
-  reply[20] = redis.call('XLEN', ENTRIES)
-  reply[21] = first and first[1] or ''
+  reply[19] = redis.call('HGET', POSITIONS, GROUP) or ''
+  reply[20] = redis.call('HGETALL', ENTRY_STATS)
+  reply[21] = redis.call('XLEN', ENTRIES)
+  reply[22] = first and first[1] or ''
 end
 return reply

@@ -16,6 +16,7 @@
 -- include shared/returning.lua
 -- include shared/failing.lua
 -- include shared/due.lua
+-- include shared/holds.lua
 -- include shared/reaping.lua
 -- include shared/hints.lua
 

@@ -22,6 +22,7 @@ NAMED = {
     "group": "g",
     "entry_id": "1-0",
     "database": "default",
+    "ref": "0-1",
 }
 OPEN = ("/health/", "/links/")
 

@@ -12,9 +12,9 @@ from django.core.exceptions import ValidationError
 from django.test import Client
 from django.utils import timezone
 
-from console.access import ROLES, Action, TokenUser, allowed, in_scope
+from console.access import ROLES, Action, TokenUser, allowed, in_scope, split_patterns
 from console.models import ApiToken, AuditEntry
-from console.models.tokens import check_patterns, split_patterns
+from console.models.tokens import check_patterns
 from tests.console.api.conftest import Caller, make_token
 from tests.console.conftest import Queue
 

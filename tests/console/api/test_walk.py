@@ -48,8 +48,12 @@ ROUTES: dict[tuple[str, str], Route] = {
     ("GET", "/topics/{topic}/slots"): Route(VIEW, "/topics/orders/slots"),
     ("GET", "/topics/{topic}/slots/{slot}"): Route(VIEW, "/topics/orders/slots/0"),
     ("GET", "/topics/{topic}/forecast"): Route(VIEW, "/topics/orders/forecast?unit=hours"),
+    ("GET", "/topics/{topic}/tenants"): Route(VIEW, "/topics/orders/tenants?limit=5"),
     ("GET", "/topics/{topic}/why"): Route(VIEW, "/topics/orders/why"),
     ("GET", "/topics/{topic}/why/{id}"): Route(VIEW, "/topics/orders/why/a"),
+    ("GET", "/topics/{topic}/holds"): Route(VIEW, "/topics/orders/holds"),
+    ("POST", "/topics/{topic}/holds"): Route(Action.HOLD, "/topics/orders/holds", {"id": "a", **REASON}),
+    ("POST", "/topics/{topic}/holds/{ref}:lift"): Route(Action.LIFT, "/topics/orders/holds/0-1:lift", {}),
     ("POST", "/topics/{topic}/slots:pin"): Route(
         Action.PIN, "/topics/orders/slots:pin", {"worker": "w", "slots": "0", **REASON}
     ),

@@ -62,6 +62,17 @@ def test_charts_slots_and_the_prepare_queue_are_live(open_page: Open, queue: Que
     expect(oldest).to_contain_text("Nothing is in flight.")
 
 
+def test_who_causes_the_load_is_shown_where_messages_say_whose_they_are(
+    open_page: Open, queue: Queue, topic: str
+) -> None:
+    for n in range(4):
+        queue.client.send(topic, f"of-{n}", in_ms=90_000, tenant="<b>acme</b>" if n else "globex")
+    page = open_page(f"/topics/{topic}/")
+    tenants = page.get_by_role("region", name="Tenants: who causes the load")
+    expect(tenants.locator("tbody tr")).to_have_text([re.compile("^<b>acme</b>.*75 %"), re.compile("^globex.*25 %")])
+    expect(tenants).to_contain_text("older load counts half for every 10 m")
+
+
 def test_every_chart_has_a_table(open_page: Open, queue: Queue, topic: str) -> None:
     page = open_page(f"/topics/{topic}/")
     chart = page.get_by_role("region", name="Throughput per second")

@@ -10,8 +10,9 @@ from console.jobs import operations as jobs
 from console.models import AuditEntry, Operation
 from console.serializers.operations import operation_json
 from console.usecases import bulk, canary
-from rmq_core import Delivery
+from rmq_core import Delivery, FixedTimeMessage
 from tests.console.operations.desk import Desk
+from tests.support.waiting import wait_until
 
 
 def test_a_rate_is_kept(desk: Desk) -> None:
@@ -70,6 +71,21 @@ def test_a_canary_goes_first_and_the_rest_follows_when_it_ended_well(desk: Desk,
     look_again(desk, operation)
     assert (operation.state, operation.done, desk.count("dead")) == ("done", 50, 0)
     assert operation_json(operation, True)["canary"]["phase"] == "passed"
+
+
+def test_what_expires_first_is_none_of_the_canary(desk: Desk, parked: None) -> None:
+    """It is left dead, which looks like a death of its own."""
+    now_ms = desk.queue.inspector.now_ms
+    brief = [FixedTimeMessage(f"brief {n}", now_ms(), key=f"brief{n}", expires_ms=2_000) for n in range(3)]
+    desk.queue.client.send_many("orders", brief, allow_past=True)
+    sent_ms = now_ms()
+    desk.queue.client.nack(take_all(desk, 3), error="KeyError", message="dies")
+    wait_until(lambda: now_ms() > sent_ms + 2_000, what="their time to pass")
+    desk.dead(6)
+    operation = desk.finish(desk.start(Action.REQUEUE, "dead", canary=2))
+    desk.queue.client.ack(take_all(desk, 2))
+    look_again(desk, operation)
+    assert (operation.state, operation.done, operation.failed, desk.count("dead")) == ("done", 6, 3, 3)
 
 
 def test_a_canary_that_dies_again_stops_the_operation(desk: Desk, parked: None) -> None:

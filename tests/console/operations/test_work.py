@@ -12,7 +12,7 @@ from console.jobs import operations as jobs
 from console.models import AuditEntry, Operation, OperationPart
 from console.serializers.operations import not_done, report
 from console.usecases import bulk
-from rmq_core import MessageRef, PriorityMessage, TopicKind
+from rmq_core import FixedTimeMessage, MessageRef, PriorityMessage, TopicKind
 from rmq_core.protocol.keys import slot_for
 from tests.console.operations.desk import Desk
 from tests.support.waiting import wait_until
@@ -145,3 +145,24 @@ def test_what_is_old_is_forgotten(desk: Desk) -> None:
     jobs.prune()
     assert list(Operation.objects.values_list("pk", flat=True)) == [kept.pk]
     assert OperationPart.objects.get().operation_id == kept.pk
+
+
+def test_what_expires_first_is_seen_before_and_told_after(desk: Desk) -> None:
+    due = desk.queue.inspector.now_ms() + 3_600_000
+    lasting = [FixedTimeMessage(f"long {n}", due, key=f"long{n}") for n in range(2)]
+    brief = [FixedTimeMessage(f"brief {n}", due, key=f"brief{n}", expires_ms=60_000) for n in range(3)]
+    desk.queue.client.send_many("orders", lasting + brief)
+    later = due + 3_600_000
+    seen = bulk.preview(desk.actor, desk.request(Action.RESCHEDULE, "delayed", due_ms=later))
+    assert (seen.count, seen.expires_first, seen.expires_looked_at) == (5, 3, 5)
+    soon = bulk.preview(desk.actor, desk.request(Action.RESCHEDULE, "delayed", due_ms=due + 1_000))
+    assert (soon.expires_first, bulk.preview(desk.actor, desk.request(Action.CANCEL, "delayed")).expires_first) == (
+        0,
+        0,
+    )
+    operation = desk.do(Action.RESCHEDULE, "delayed", due_ms=later)
+    assert (operation.state, operation.done, operation.failed) == ("done", 2, 3)
+    assert {each["id"]: each["status"] for each in not_done(operation, True)} == {
+        f"brief{n}": "expires_first" for n in range(3)
+    }
+    assert desk.queue.find("brief0").row.score_ms == due

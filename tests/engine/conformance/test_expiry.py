@@ -94,11 +94,58 @@ async def test_acts_on_a_late_one_do_not_bring_it_back(bench: Bench) -> None:
     await bench.control.cancel("work", "removed")
     for ident in ("dead", "removed"):
         make_late(bench, ident)
-    await bench.control.requeue("work", "dead")
-    await bench.control.restore("work", "removed")
-    assert bench.ledger().queues["store"].keys() == {b"dead", b"removed"}
-    assert await bench.drain() == []
-    assert lapsed(bench) == 2
+    for act, ident in ((bench.control.requeue, "dead"), (bench.control.restore, "removed")):
+        assert [each.status for each in await act("work", [ident, "none"])] == ["expires_first", "not_found"]
+    assert not bench.ledger().queues["store"], "else they were gone, and nobody had been told"
+    assert (bench.ledger().queues["dead"].keys(), bench.ledger().trash.keys()) == ({b"dead"}, {b"removed"})
+    await bench.control.drop("work", "dead")
+    assert [each.status for each in await bench.control.restore("work", "dead")] == ["done"], "it is dead again"
+    assert (await bench.drain(), lapsed(bench)) == ([], 0)
+
+
+@pytest.mark.parametrize("kind", [TopicKind.RANGE_MERGE, TopicKind.FIXED_TIME])
+@pytest.mark.parametrize("failed", [False, True])
+async def test_none_is_put_off_beyond_its_time(bench: Bench, kind: TopicKind, failed: bool) -> None:
+    await bench.topic(kind, journal="full", backoff_ms=FAR_MS, backoff_max_ms=FAR_MS)
+    wait_ms = 1 if failed else FAR_MS
+    when = {"in_ms": wait_ms} if kind is TopicKind.FIXED_TIME else {"range_ms": wait_ms}
+    now = await bench.now_ms()
+    await bench.q.send("work", "a", key="k", **when, expires_ms=3 * FAR_MS)
+    if failed:
+        await bench.q.nack(await bench.take_one(), error="E", message="once")
+    (seen,) = await bench.inspector.find("work", "k")
+    assert seen.expires_at_ms
+    before = bench.ledger().queues
+    for due_ms in (seen.expires_at_ms, now + 9 * FAR_MS):
+        assert [each.status for each in await bench.control.reschedule("work", "k", due_ms=due_ms)] == ["expires_first"]
+    assert bench.ledger().queues == before
+    (result,) = await bench.control.reschedule("work", "k", due_ms=seen.expires_at_ms - 1)
+    assert result.status == "done"
+
+
+async def test_a_late_one_gets_no_other_priority(bench: Bench) -> None:
+    await bench.topic(journal="events")
+    await bench.q.send("work", "late", priority=20, expires_ms=FAR_MS)
+    await bench.q.send("work", "fresh", priority=20, expires_ms=FAR_MS)
+    make_late(bench, "late")
+    results = await bench.control.reschedule("work", ["late", "fresh"], priority=30)
+    assert [each.status for each in results] == ["expires_first", "done"]
+
+
+async def test_a_late_one_is_moved_to_no_queue_but_to_a_stream(bench: Bench) -> None:
+    await bench.topic(name="work", max_retries=0, journal="events")
+    await bench.topic(TopicKind.FIXED_TIME, name="later")
+    await bench.topic(TopicKind.STREAM, name="kept")
+    await bench.q.send_many("work", [PriorityMessage(each, 20, expires_ms=FAR_MS) for each in ("late", "fresh")])
+    await bench.q.nack(await bench.q.take("work", 10), error="E", message="dies")
+    make_late(bench, "late")
+    for target, told in ((Target("later", in_ms=2 * FAR_MS), ["expires_first"] * 2), ("kept", ["done"] * 2)):
+        planned = await bench.control.plan_redrive("work", ["late", "fresh"], target)
+        assert [each.status for each in planned] == told
+    refs = ["late", "fresh", "late", "none"]
+    told = ["expires_first", "done", "expires_first", "not_found"]
+    assert [each.status for each in await bench.control.redrive("work", refs, "later")] == told
+    assert bench.ledger().queues["dead"].keys() == {b"late"}
 
 
 async def test_nothing_merges_into_a_late_one(bench: Bench) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rmq_core import StreamMessage, errors
+from rmq_core import MessageFilter, StreamMessage, TopicKind, errors
 from rmq_core.ops.reaper import reap_overdue
 from rmq_core.queries.sampling import SampleCache
 from rmq_core.queries.sampling import sample as sample_all
@@ -164,6 +164,42 @@ async def test_what_was_deleted_neither_stays_pending_nor_counts_as_lag(bench: B
     assert await texts(bench) == ["3", "4", "7", "8"]
     found = await sample(bench)
     assert (found.lag, found.prepare, found.counters.cancelled) == (0, 0, 2)
+
+
+async def test_what_died_after_its_entry_was_deleted_cannot_be_brought_back(bench: Bench) -> None:
+    await stream(bench, max_retries=0)
+    kept, lost = [await bench.q.send("events", text) for text in ("kept", "lost")]
+    first, second = await bench.q.take(GROUP, 2)
+    await bench.q.reject(first)
+    await bench.control.delete_entries("events", [kept, lost])
+    await bench.q.reject(second, message="Boom")
+    assert [each.status for each in await bench.control.requeue(GROUP, [kept, lost])] == ["done", "gone"]
+    assert await texts(bench) == ["kept"]
+    result = await bench.control.requeue_matching(GROUP, MessageFilter("dead"))
+    assert (result.done, result.gone, result.complete) == (0, 1, True)
+    (dead,) = (await bench.inspector.messages(GROUP, "dead")).rows
+    assert (dead.id, dead.error) == (lost.id, "Reject: Boom")  # why it failed can be read still
+    # Nor moved, where it would be an empty entry.
+    await bench.topic(TopicKind.STREAM, "parking")
+    (refused,) = await bench.control.plan_redrive(GROUP, lost, "parking")
+    assert refused.status == "refused" and "deleted" in refused.reason
+    with pytest.raises(errors.InvalidMessage, match="deleted"):
+        await bench.control.redrive(GROUP, lost, "parking")
+    for action in (bench.control.drop, bench.control.restore, bench.control.drop):
+        assert [each.status for each in await action(GROUP, lost)] == ["done"]
+    found = await sample(bench)
+    assert (found.lag, found.dead, found.counters.requeued, found.counters.cancelled) == (0, 0, 1, 0)
+
+
+async def test_what_was_cancelled_after_its_entry_was_deleted_stays_in_the_trash(bench: Bench) -> None:
+    await stream(bench)
+    sent = await bench.q.send("events", "a")
+    await bench.q.nack(await bench.q.take(GROUP), delay_ms=3_600_000)
+    await bench.control.delete_entries("events", [sent])
+    assert [each.status for each in await bench.control.cancel(GROUP, sent)] == ["done"]
+    assert [each.status for each in await bench.control.restore(GROUP, sent)] == ["gone"]
+    found = await sample(bench)
+    assert (found.trash, found.counters.cancelled, found.counters.restored) == (1, 1, 0)
 
 
 @pytest.mark.parametrize("trim", ["exact", "nearly"])

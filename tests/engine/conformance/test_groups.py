@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rmq_core import MessageFilter, StreamMessage, Topic, errors
+from rmq_core import Delivery, MessageFilter, StreamMessage, Topic, errors
 from tests.engine.conformance.bench import Bench
 from tests.engine.conformance.grouped import GROUP, sample, stream, texts
 
@@ -43,6 +43,21 @@ async def test_a_delivery_is_the_entry(bench: Bench) -> None:
     (again,) = await bench.q.take(GROUP)
     assert (again.fields, again.attempt, again.id) == (two.fields, 2, two.id)
     await bench.q.ack([one, again])
+
+
+async def test_all_that_a_delivery_says_an_entry_says_too(bench: Bench) -> None:
+    """A bare content, one with headers, fields, and one that failed: each stands otherwise on the server."""
+    await stream(bench)
+    await bench.q.send("events", "plain")
+    await bench.q.send("events", "more", headers={"trace": "4"})
+    await bench.q.send("events", None, fields={"gate": "A 12"})
+    first = await bench.q.take(GROUP, 3)
+    await bench.q.nack(first[0], delay_ms=0)
+    (again,) = await bench.q.take(GROUP)
+    for delivery in [*first, again]:
+        said = {name: getattr(delivery, name) for name, kind in vars(Delivery).items() if isinstance(kind, property)}
+        assert (said["tenant"], said["version"], said["expires_at_ms"]) == ("", 0, None)
+    await bench.q.ack([*first[1:], again])
 
 
 @pytest.mark.parametrize("start", ["start", "end", "id", "time"])

@@ -69,8 +69,7 @@ class GroupModel(Model):
 
     def still_has_content(self, raw: bytes) -> bool:
         """What has none any more ends here."""
-        body = self.waiting_bodies[raw]
-        if raw in self.stream or (isinstance(body, Copy) and body.own):
+        if self.has_content(raw, self.waiting_bodies[raw]):
             return True
         del self.store[raw], self.waiting_bodies[raw]
         self.suspects.discard(raw)
@@ -134,6 +133,19 @@ class GroupModel(Model):
         if self.waits(raw):
             self.waiting_bodies[raw] = self.captured(raw, self.waiting_bodies[raw])
         return super().cancel(raw)
+
+    def requeue(self, raw: bytes) -> str:
+        return "gone" if raw in self.dead and self.cannot_wait(raw, self.dead[raw].body) else super().requeue(raw)
+
+    def bring_back(self, raw: bytes, old: Trashed) -> str:
+        return "gone" if old.queue != "dead" and self.cannot_wait(raw, old.body) else super().bring_back(raw, old)
+
+    def cannot_wait(self, raw: bytes, body: Body | None) -> bool:
+        """Nothing would ever be handed out of it."""
+        return not self.waits(raw) and not self.has_content(raw, body)
+
+    def has_content(self, raw: bytes, body: Body | None) -> bool:
+        return raw in self.stream or (isinstance(body, Copy) and body.own)
 
     def come_to_wait(self, raw: bytes, old: Dead | Trashed) -> None:
         super().come_to_wait(raw, old)

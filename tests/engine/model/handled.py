@@ -71,8 +71,16 @@ class Handled(Held):
 
     def is_late(self, raw: bytes) -> bool:
         """Whether the copy that waits may not be delivered any more."""
-        body = self.waiting_bodies.get(raw) if self.waits(raw) else None
-        return body is not None and body.ends_ms is not None and body.ends_ms <= self.now_ms
+        return self.waits(raw) and self.ends_by(self.waiting_bodies.get(raw), self.now_ms)
+
+    def ends_by(self, body: Body | None, at_ms: int) -> bool:
+        """Whether a message with that body may not be delivered any more then."""
+        return body is not None and body.ends_ms is not None and body.ends_ms <= at_ms
+
+    def expires_first(self, raw: bytes, value: int) -> bool:
+        """Whether the copy that waits would be over before it is due, were it rescheduled."""
+        due_ms = max(value, self.now_ms) if self.topic.timed else self.now_ms
+        return self.waits(raw) and self.ends_by(self.waiting_bodies.get(raw), due_ms)
 
     def is_outdated(self, raw: bytes) -> bool:
         """Whether a newer version than that of the copy that waits was handed out."""

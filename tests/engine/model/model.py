@@ -44,6 +44,8 @@ class Model(Handled):
     def reschedule(self, raw: bytes, value: int) -> str:
         if not self.waits(raw):
             return self.status(raw)
+        if self.expires_first(raw, value):
+            return "expires_first"
         stamp = self.retry.pop(raw, None)
         failures = stamp % SHIFT if stamp is not None else self.failed(self.store[raw])  # type: ignore[arg-type]
         if self.topic.timed and failures:
@@ -57,6 +59,8 @@ class Model(Handled):
     def requeue(self, raw: bytes) -> str:
         if raw not in self.dead:
             return "not_found"
+        if self.ends_by(self.dead[raw].body, self.now_ms):
+            return "expires_first"
         self.counts["requeued"] += 1
         if self.waits(raw):
             self.counts["merged"] += 1
@@ -108,6 +112,8 @@ class Model(Handled):
             if raw in self.dead:
                 return "occupied"
             self.dead[raw] = Dead(int(old.score), old.cause or "0" * 16, old.priority, old.failures, old.body)
+        elif self.ends_by(old.body, self.now_ms):
+            return "expires_first"
         elif self.waits(raw):
             self.counts["merged"] += 1
         else:

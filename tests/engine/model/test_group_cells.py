@@ -116,6 +116,19 @@ OPERATIONS: dict[str, Callable[[GroupWalker], None]] = {
 }
 
 
+ENDING = ("run out of time", "takeover", "claim", "take, one", "cancel", *SETTLING)
+BROUGHT_BACK = ("requeue", "cancel", "restore", "drop", "requeue", "restore", "requeue")
+"""What an operator tries with what ended after the stream had deleted its entry."""
+
+
+def after_its_deletion(walker: GroupWalker, operate: Callable[[], None]) -> None:
+    walker.delete_one(walker.raw)
+    operate()
+    for action in BROUGHT_BACK:
+        walker.redis_is_as_the_model_says()
+        walker.act_on(action)
+
+
 def walk(walker: GroupWalker, copies: Copies) -> None:
     walker.build_up(copies)
     back = walker.remember()
@@ -134,10 +147,13 @@ def walk(walker: GroupWalker, copies: Copies) -> None:
             raise
         back()
 
-    for name, operate in OPERATIONS.items():
-        play(name, partial(operate, walker))
-    for name, (how, delay_ms) in SETTLING.items() if copies.flight else ():
-        play(name, partial(walker.settle_last, how, delay_ms))
+    operations = {name: partial(operate, walker) for name, operate in OPERATIONS.items()}
+    if copies.flight:
+        operations |= {name: partial(walker.settle_last, *how) for name, how in SETTLING.items()}
+    for name, operate in operations.items():
+        play(name, operate)
+        if name in ENDING:
+            play(f"{name}, after its deletion", partial(after_its_deletion, walker, operate))
 
 
 def test_every_cell_of_a_group(redis_server: EmbeddedRedis, namespace: str) -> None:

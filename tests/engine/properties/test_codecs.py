@@ -12,12 +12,13 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from rmq_core import FixedTimeMessage, PriorityMessage, RangeMergeMessage, Topic, errors
-from rmq_core.model.bodies import basis_of, decode_body, encode_body
+from rmq_core.model.bodies import basis_of, decode_body, encode_body, quoted
 from rmq_core.model.entry_form import ENTRY_FORMAT, from_body, to_body
 from rmq_core.model.ids import id_from_text, id_to_text
 from rmq_core.model.message import HEADERS_MAX, encode
 from rmq_core.model.report import RESULT_HEADER, says_for_how_long
 from rmq_core.model.topic import QUEUE_KINDS
+from rmq_core.pipeline.sources.decoding import basis_in
 from rmq_core.protocol.keys import QUEUE_KEYS, Keyspace, slot_for
 from rmq_core.queries.owners import from_ranges, to_ranges
 
@@ -60,6 +61,7 @@ headers = st.none() | st.dictionaries(texts | st.just(""), texts | st.just(""), 
     version=st.integers(0, 2**53 - 1),
     slot_basis=st.none() | texts | st.binary(min_size=1, max_size=50),
     expires_ms=st.sampled_from([None, None, 0, 1, 60_000]),
+    tenant=st.none() | st.text(st.characters(exclude_categories=["Cs"]), max_size=16),
 )
 def test_a_body_comes_back_and_identity_follows_the_rule(
     content: str | bytes,
@@ -68,11 +70,12 @@ def test_a_body_comes_back_and_identity_follows_the_rule(
     version: int,
     slot_basis: str | bytes | None,
     expires_ms: int | None,
+    tenant: str | None,
 ) -> None:
     for each in (key, slot_basis):
         assume(each is None or len(each if isinstance(each, bytes) else each.encode()) <= 512)
     own = {"key": key, "headers": headers, "version": version, "slot_basis": slot_basis, "expires_ms": expires_ms}
-    message = PriorityMessage(content, 20, **own)  # type: ignore[arg-type]
+    message = PriorityMessage(content, 20, tenant=tenant, **own)  # type: ignore[arg-type]
     encoded = encode(message)
     raw = content if isinstance(content, bytes) else content.encode()
     if key is not None:
@@ -84,12 +87,14 @@ def test_a_body_comes_back_and_identity_follows_the_rule(
     basis = slot_basis.encode() if isinstance(slot_basis, str) else slot_basis
     assert encoded.basis == (basis or own_basis)
     if encoded.body is None:
-        assert (encoded.id, headers or {}, version, expires_ms or 0) == (raw, {}, 0, 0)
+        assert (encoded.id, headers or {}, version, expires_ms or 0, tenant or "") == (raw, {}, 0, 0, "")
         assert basis in {None, encoded.id}
         return
     decoded = decode_body(encoded.body)
-    assert decoded == (raw, headers or {}, version, None if basis == encoded.id else basis, None)
-    assert encoded.body.startswith(b"\x03e+%d " % expires_ms if expires_ms else b"\x01")
+    assert decoded == (raw, headers or {}, version, None if basis == encoded.id else basis, None, tenant or "")
+    marks = (b"e+%d" % expires_ms if expires_ms else b"") + (b"t" + quoted(tenant) if tenant else b"")
+    assert encoded.body.startswith(b"\x03%b " % marks if marks else b"\x01")
+    assert basis_in(encoded.body) == decoded.basis, "the archive reads it there"
     assert basis_of(encoded.id, decoded) == encoded.basis
 
 
@@ -97,13 +102,13 @@ def test_a_body_comes_back_and_identity_follows_the_rule(
 def test_a_body_of_an_older_release_is_read(content: bytes, headers: dict[str, str] | None, version: int) -> None:
     head = json.dumps(headers, separators=(",", ":")).encode() if headers else b""
     old = b"%d %d %b%b" % (version, len(head), head, content)
-    assert decode_body(old) == (content, headers or {}, version, None, None)
+    assert decode_body(old) == (content, headers or {}, version, None, None, "")
 
 
 def test_a_body_tells_until_when_its_message_may_be_delivered() -> None:
     plain = encode_body(b"x", b"", 5, b"basis")
-    assert decode_body(encode_body(b"x", b"", 5, b"basis", expires=b"17")) == (*decode_body(plain)[:4], 17)
-    for later in (b"\x03u5 " + plain[1:], b"\x03e5u5 " + plain[1:], b"\x03" + plain[1:]):
+    assert decode_body(encode_body(b"x", b"", 5, b"basis", expires=b"17")) == (*decode_body(plain)[:4], 17, "")
+    for later in (b"\x03u5 " + plain[1:], b"\x03e5u5 " + plain[1:], b"\x03t " + plain[1:], b"\x03" + plain[1:]):
         with pytest.raises(errors.InvalidMessage, match="newer release"):
             decode_body(later)
 

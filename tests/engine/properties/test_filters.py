@@ -14,6 +14,7 @@ from rmq_core import RMQ, Inspector, MessageFilter, PriorityMessage, Topic, Topi
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.model.filters import FILTER_STATES, MS_MAX, TEXT_MAX
 from rmq_core.model.fingerprints import UNKNOWN, fingerprint
+from rmq_core.model.holds import HELD_FROM
 from rmq_core.model.message import encode
 from rmq_core.protocol.keys import Keyspace
 from rmq_core.protocol.takes import failure_fragment
@@ -102,8 +103,9 @@ class Stage:
 
     def put(self, letter: Letter) -> None:
         when = self.base_ms + letter.offset_ms
-        queue = {"retrying": "retry", "dead": "dead", "trash": "trash"}.get(self.state, "store")
-        self.plain.zadd(self.key(queue, letter.slot), {letter.id: when * 1000 + 1 if queue == "retry" else when})
+        queue = {"retrying": "retry", "held": "retry", "dead": "dead", "trash": "trash"}.get(self.state, "store")
+        score = {"retrying": when * 1000 + 1, "held": HELD_FROM + letter.offset_ms}.get(self.state, when)
+        self.plain.zadd(self.key(queue, letter.slot), {letter.id: score})
         body = self.body(letter) if letter.pooled else None
         record = self.record(letter) if letter.failure else None
         if self.state == "trash":
@@ -187,6 +189,8 @@ def test_a_filter_selects_what_a_predicate_selects(
     if since is not None and until is not None and since > until:
         since, until = until, since
     times = [None if each is None else base_ms + each for each in (since, until)]
+    if state == "held":  # which waits for no time, and is asked for by none
+        times = [None, None]
     wanted = MessageFilter(state, text, error, cause, slot, *times)
     with redis_server.client() as plain:
         stage = Stage(plain, state, base_ms)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from rmq_core import RMQ, Topic, TopicKind
 from rmq_core.embedded.redis import EmbeddedRedis
+from rmq_core.model.holds import HELD_FROM
 from rmq_core.protocol.keys import Keyspace
 from rmq_core.queries.paging import Entry, entries
 
@@ -30,7 +31,7 @@ def rmq(redis_server: EmbeddedRedis) -> Iterator[RMQ]:
 
 
 def member(state: str, score: int) -> bool:
-    return {"delayed": score > NOW_MS, "ready": score <= NOW_MS}.get(state, True)
+    return {"delayed": score > NOW_MS, "ready": score <= NOW_MS, "retrying": score < HELD_FROM}.get(state, True)
 
 
 @given(

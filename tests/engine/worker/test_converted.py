@@ -14,7 +14,7 @@ from tests.engine.worker.bench import WorkerBench
 from tests.support.waiting import wait_until_async
 
 SLOTS = 8
-NEWER = "f2 priority 2 1790000000000 and whatever else it will say"
+NEWER = "f3 priority 2 1790000000000 and whatever else it will say"
 
 
 async def test_it_says_so_once(
@@ -29,7 +29,7 @@ async def test_it_says_so_once(
         say(self, where, error)
 
     def told() -> list[str]:
-        return [record.getMessage() for record in caplog.records if "format 2" in record.getMessage()]
+        return [record.getMessage() for record in caplog.records if "format 3" in record.getMessage()]
 
     monkeypatch.setattr(Trouble, "say", counted)
     bench.topic(slots=SLOTS)
@@ -62,10 +62,10 @@ async def test_it_says_so_once(
 def test_it_says_so_again_after_a_while(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     one = Trouble("ann")
     for _ in range(3):
-        one.say("work[1]", UnknownFormat("format 2"))
+        one.say("work[1]", UnknownFormat("format 3"))
         one.say("work[1]", ConnectionLost("away"))
     assert [record.getMessage()[:10] for record in caplog.records].count("worker ann") == 1
     assert caplog.text.count("work[1]: away") == 3
     monkeypatch.setattr(one, "_again_at", 0.0)
-    one.say("work[1]", UnknownFormat("format 2"))
-    assert caplog.text.count("format 2") == 2
+    one.say("work[1]", UnknownFormat("format 3"))
+    assert caplog.text.count("format 3") == 2

@@ -1,10 +1,12 @@
 """A project that was there before the console: its own users, its own database, its own admin."""
 
+import json
 import os
 
 import dj_database_url
 
 import console
+from console.sso import options as sso
 
 DEBUG = False
 SECRET_KEY = "of-a-shop-0123456789-abcdefghijklmnopqrstuvwxyz-ABCDEF"
@@ -60,3 +62,13 @@ RMQ_CONSOLE = {
     "LISTENERS": ["tests.foreign.shop.listeners:LISTENERS"],
     "SAMPLE_INTERVAL_MS": 300,
 }
+
+# And what they say of single sign-on, with people who are named by their addresses.
+if given := json.loads(os.environ.get("SHOP_SSO", "null")):
+    globals().update(sso.django_settings(given))
+INSTALLED_APPS += sso.APPS
+MIDDLEWARE += sso.MIDDLEWARE
+AUTHENTICATION_BACKENDS = ["django.contrib.auth.backends.ModelBackend", *sso.BACKENDS]
+ACCOUNT_USER_MODEL_USERNAME_FIELD = None
+ACCOUNT_LOGIN_METHODS = {"email"}
+ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*"]

@@ -18,6 +18,7 @@ urlpatterns = [
     path("orders.json", orders),
     path("", overview, name="overview"),  # a name that the console has, too
     path("backoffice/", admin.site.urls),
+    path("tools/rmq/", include("console.sso.urls")),
     path("tools/rmq/", include("console.urls")),
     re_path(r"^static/(?P<path>.*)$", serve, {"insecure": True}),
 ]

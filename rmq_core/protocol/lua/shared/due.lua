@@ -1,4 +1,5 @@
 -- When a slot needs somebody again. Needs shared/policy.lua.
+-- include shared/hold_marks.lua
 local function head_ms(queue, extra_ms)
   local head = redis.call('ZRANGE', queue, 0, 0, 'WITHSCORES')
   return head[2] and math.floor(tonumber(head[2]) / SHIFT) + extra_ms
@@ -11,11 +12,18 @@ local function earlier(a, b)
   return math.min(a, b)
 end
 
--- When the slot next needs a consumer though nobody sends to it: a due message, a due retry, a timeout. nil: never.
+-- When the slot next needs a consumer though nobody sends to it: a due message, a due retry, a timeout, the end
+-- of a hold. nil: never.
 -- A timeout is at most that far away, whatever the clock was when it was taken.
 local function next_due()
-  local timeout = head_ms(PREPARE, TIMEOUT_MS)
-  local next_due_ms = earlier(head_ms(RETRY, 0), timeout and math.min(timeout, now + TIMEOUT_MS))
+  local timeout, retry = head_ms(PREPARE, TIMEOUT_MS), head_ms(RETRY, 0)
+  if retry and retry * SHIFT >= HELD_FROM then
+    retry = nil
+  end
+  local next_due_ms = earlier(retry, timeout and math.min(timeout, now + TIMEOUT_MS))
+  if hold_end then
+    next_due_ms = earlier(next_due_ms, hold_end())
+  end
   if TIMED and not GROUP then
     local head = redis.call('ZRANGEBYSCORE', STORE, ms_text(now + 1), '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
     next_due_ms = earlier(next_due_ms, head[2] and math.floor(tonumber(head[2])))

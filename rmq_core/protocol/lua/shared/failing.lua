@@ -1,6 +1,8 @@
 -- What failure number `failures` does to a message just removed from prepare.
 -- Needs policy, journal, bodies, records, clusters, trash, returning.
 local REJECTED, TOPIC_BACKOFF = -2, -1
+-- See shared/holds.lua; nil: nothing waits for what fails.
+local wait_behind
 -- In the body of what is followed by something (`rmq_core/model/follow_ups.py`).
 local FOLLOWED = '"rmq-then"'
 
@@ -87,5 +89,8 @@ local function fail(id, failures, delay_ms, fragment, place)
   else
     redis.call('ZADD', STORE, retries_left(failures), id)
     note('retried', 'ps', id, described(retries_left(failures), failures, fragment))
+  end
+  if wait_behind then
+    wait_behind(id)
   end
 end

@@ -1,12 +1,14 @@
 -- Messages that may not be delivered any more: their body tells until when ('\3e<ms> ', see `rmq_core/model/bodies.py`).
--- Looked at where a message is about to be handed out, and where another one is about to merge into it. Needs bodies.
+-- Looked at where a message is about to be handed out or to wait again, and where another one is about to merge into it.
+-- Needs bodies.
 
-local function has_lapsed(body)
+-- `at`: at that time, where it is not now.
+local function has_lapsed(body, at)
   if not body or string.byte(body) ~= 3 then
     return false
   end
   local last_ms = string.match(body, '^\3e(%d+)')
-  return last_ms and tonumber(last_ms) <= now
+  return last_ms and tonumber(last_ms) <= (at or now)
 end
 
 -- Ends messages that wait, all in one queue ('s' or 'r'), as that event tells it.

@@ -23,6 +23,10 @@ end
 -- When the message that waits is due: one that is ready, now.
 local function due_of(id)
   local retry = redis.call('ZSCORE', RETRY, id)
+  if retry and retry - HELD_FROM >= 0 then -- kept back by a hold
+    local place = retry % SHIFT == 0 and redis.call('HGET', PRIORITY, id)
+    return math.max(now, place and math.floor(tonumber(place)) or now)
+  end
   return math.max(now, retry and math.floor(tonumber(retry) / SHIFT) or math.floor(tonumber(redis.call('ZSCORE', STORE, id))))
 end
 
@@ -56,11 +60,17 @@ end
 -- Puts one message into the store, or moves the one that waits; returns its score, nil where nothing moves.
 local function enqueue(id, value, number)
   local retry = redis.call('ZSCORE', RETRY, id)
-  local store = not retry and redis.call('ZSCORE', STORE, id)
+  -- Kept back by a hold: it stays where it is, and what is given another place is its place for later.
+  local held = retry and retry - HELD_FROM >= 0 and retry % SHIFT == 0
+  local store = held and redis.call('HGET', PRIORITY, id) or not retry and redis.call('ZSCORE', STORE, id)
   if (retry and KIND == 'range-merge') or (store and stays(store, value)) then
     return nil
   end
   local score = place(value, number)
+  if held then
+    redis.call('HSET', PRIORITY, id, score)
+    return nil
+  end
   redis.call('ZADD', STORE, score, id)
   if retry then
     redis.call('ZREM', RETRY, id)

@@ -1,4 +1,4 @@
--- ARGV[1..9]: what the topic says about failing, and who is asking.
+-- ARGV[1..10]: what the topic says about failing, and who is asking.
 local TIMED = ARGV[1] ~= 'priority'
 local MAX_RETRIES = tonumber(ARGV[2])
 local TIMEOUT_MS = tonumber(ARGV[3])
@@ -8,7 +8,11 @@ local EPOCH = ARGV[6]
 local SHAPE = ARGV[7]
 -- How long versions that were handed out are remembered; 0: the topic does not ask for it.
 local VERSIONS_FOR = tonumber(ARGV[9])
-local POLICY = 9
+-- Whether the next of a slot basis waits for one that failed.
+local WAITS = ARGV[10] == 'wait'
+-- Whether this call may list holds where there were none.
+local LISTS_HOLDS = WAITS
+local POLICY = 10
 if ARGV[8] ~= '' then
   changed_by = ARGV[8]
   member = GROUP and string.match(changed_by, ' (.*)$') or ''

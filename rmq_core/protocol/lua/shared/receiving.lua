@@ -25,7 +25,8 @@ JOURNAL_AT.inline, JOURNAL_AT.pooled, JOURNAL_AT.stream = 9, 9, 3
 local function cannot_take(target, n)
   local keys, sort = target.keys, target.sort
   local marks = redis.call('HMGET', keys[STATS_AT[sort]], 'shape', 'journal')
-  if marks[1] and marks[1] ~= target.args[SHAPE_AT[sort]] then
+  local shape = target.args[SHAPE_AT[sort]]
+  if marks[1] and marks[1] ~= shape and marks[1] ~= 'f2 ' .. shape then
     return 'RMQSHAPE ' .. marks[1]
   end
   if marks[2] and string.byte(marks[2]) ~= 111 then -- o(ff)

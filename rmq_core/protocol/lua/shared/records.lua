@@ -32,6 +32,12 @@ local function packed_from_pools(id, queue, score, cause)
   )
 end
 
+-- Whether nothing could be handed out of what is to wait again: an entry that was deleted, or trimmed, while it was under
+-- way, so that its record has no content.
+local function content_is_gone(id, body)
+  return GROUP and not body and not entry_of(id)
+end
+
 -- Gives a dead letter of an older release a record of its own, before a message of the same id uses the pools.
 local function settle_dead(id)
   local died_ms = redis.call('ZSCORE', DEAD, id)

@@ -12,6 +12,12 @@ local function fresh_place(priority, id)
   return priority_place(priority and priority_of(priority) or RETRIED_MAX + 1, number_places(1) + 1)
 end
 
+-- Where in the store something belongs that a hold kept back with that score.
+local function place_of_held(id, score, place)
+  local failures = score % SHIFT
+  return failures > 0 and retries_left(failures) or place or fresh_place(nil, id)
+end
+
 -- Where a delivery merges into the copy that waits, the pools are that copy's alone.
 local function merge_into_waiting(id, from)
   count('merged', 1)

@@ -3,7 +3,7 @@
 local KIND, CHANNEL, SLOT, MERGE = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local EDGE, LATEST = tonumber(ARGV[6]), MERGE ~= 'first'
 
-if marks[2] and marks[2] ~= ARGV[5] then
+if marks[2] and marks[2] ~= ARGV[5] and marks[2] ~= HELD_FORMAT .. ARGV[5] then
   return redis.error_reply('RMQSHAPE ' .. marks[2])
 elseif KIND == 'fixed-time' and ARGV[7] == '0' and EDGE <= now - PRESENT_MS then
   return redis.error_reply(string.format('RMQPAST %.0f', now - EDGE))

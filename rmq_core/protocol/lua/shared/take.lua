@@ -1,4 +1,5 @@
--- Moves up to `limit` ready messages from store to prepare. Needs policy, journal, bodies, origins, lapsing, versions.
+-- Moves up to `limit` ready messages from store to prepare. Needs policy, journal, bodies, origins, lapsing, versions,
+-- holds, load.
 
 local take
 -- A block, for a script may have 200 locals at most.
@@ -10,7 +11,8 @@ do
   local BLOCKED_MOST = 1000
   -- How far whoever takes alone looks for the next one that must be taken alone.
   local SUSPECTS_AHEAD = 100
-  -- Of those that may not be delivered any more, a take ends so many before it gives back what else it found.
+  -- Of those that may not be delivered any more, or are held, a take moves so many before it gives back what
+  -- else it found.
   local LAPSED_MOST = 100
   -- So many bodies are read at once: what is read in vain is never more.
   local BODIES_AT_ONCE = 32
@@ -234,7 +236,7 @@ do
   -- With `alone`, at most one, which the caller runs while nothing else runs in its process; it has no origin then.
   -- Of bodies, at most so many `bytes`, unless the first one alone is larger. Returns {id, store score, …}, the
   -- bodies in the same order ({} when no message of the slot has one), whether the next one must be taken alone, and
-  -- whether some that are ready were left, for their size or because so many others had to be ended.
+  -- whether some that are ready were left, for their size or because so many others had to be ended or set aside.
   function take(limit, alone, floor, bytes)
     if limit == 0 then
       return {}, {}, false, false
@@ -245,6 +247,11 @@ do
     repeat
       taken, bodies, is_top, is_bottom, suspects_next, cut = next_ones(limit, alone, floor, bytes, in_flight)
       taken, bodies, ended = deliverable(taken, bodies)
+      if HOLDS then
+        local kept
+        taken, bodies, kept = without_held(taken, bodies)
+        ended = ended + kept
+      end
       ended_in_all = ended_in_all + ended
     until ended == 0 or ended_in_all >= LAPSED_MOST
     cut = cut or ended > 0
@@ -287,6 +294,9 @@ do
     end
     if not alone then
       note_origins(now, taken, in_flight)
+    end
+    for i = 1, #bodies do
+      note_load('t', bodies[i])
     end
     if #priorities > 0 then
       remember_priorities(priorities)

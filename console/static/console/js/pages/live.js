@@ -14,6 +14,7 @@ import { PrepareQueue } from "../parts/prepare.js";
 import { panelsOf, putOnScreen } from "../parts/putonscreen.js";
 import { ReplayBar } from "../parts/replaybar.js";
 import { openSlot } from "../parts/slotpanel.js";
+import { Tenants } from "../parts/tenants.js";
 import { History } from "../time/history.js";
 import { Past } from "../time/past.js";
 import { Series } from "../time/series.js";
@@ -134,6 +135,7 @@ export class LiveTab {
     );
     this.prepare = new PrepareQueue(live);
     this.forecast = new Forecast(live);
+    this.tenants = this.stream || kind === "group" ? null : new Tenants(live);
     replace(
       byId("rc-tab"),
       this.bar.element,
@@ -146,6 +148,7 @@ export class LiveTab {
       ),
       this.heat.element,
       this.queue ? h("div", { class: "rc-grid" }, this.prepare.ages.element, this.forecast.element) : null,
+      this.tenants?.element,
       this.stream ? null : this.prepare.oldest,
     );
     this.look();
@@ -188,6 +191,7 @@ export class LiveTab {
     // The prepare queue and what will be due are of now alone.
     for (const each of [this.prepare.ages.element, this.prepare.oldest, this.forecast.element])
       each.hidden = at !== null;
+    this.tenants?.stand(at !== null);
   }
 
   /** What somebody did is shown at once, also while updates are paused. */

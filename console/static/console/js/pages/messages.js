@@ -9,6 +9,7 @@ import { gettext, messageOf } from "../core/text.js";
 import { bulkButton } from "../parts/bulk.js";
 import { exportMenu } from "../parts/bulkexport.js";
 import { Clusters } from "../parts/clusters.js";
+import { canHold, Holds, holdButton } from "../parts/holds.js";
 import { MessageList } from "../parts/messagelist.js";
 import { openFromAddress, openMessage } from "../parts/messagepanel.js";
 import { asOf, moreFoot, slotInput } from "../parts/pagesoflists.js";
@@ -22,6 +23,7 @@ const TABS = {
   // What is ahead of a group waits in its stream.
   ready: [gettext("Ready"), (now) => now.ready - (now.lag ?? 0)],
   retrying: [gettext("Retrying"), (now) => now.retrying],
+  held: [gettext("Held"), (now) => now.held],
   in_flight: [gettext("In flight"), (now) => now.in_flight],
   trash: [gettext("Removed"), () => null],
 };
@@ -30,6 +32,7 @@ const EMPTY = {
   delayed: gettext("Nothing waits for its time."),
   ready: gettext("Nothing is ready: workers keep up."),
   retrying: gettext("Nothing is to be tried again."),
+  held: gettext("Nothing is held."),
   in_flight: gettext("Nothing is in flight."),
   trash: gettext("Nothing was cancelled or dropped lately."),
   dead: gettext("No dead letters. Messages come here when all their retries have failed."),
@@ -92,9 +95,12 @@ export class MessagesTab {
     this.segments.hidden = this.states.length < 2;
     const dead = this.states.includes("dead");
     if (dead) this.clusters = new Clusters(page.topic);
+    const holds = !dead && canHold();
+    if (holds) this.holds = new Holds(this.live.nowMs.bind(this.live), () => this.changed());
     replace(
       byId("rc-tab"),
       this.clusters?.element,
+      this.holds?.element,
       h(
         "section",
         { class: "rc-card rc-flush" },
@@ -110,6 +116,7 @@ export class MessagesTab {
             "span",
             { class: "rc-actions rc-end" },
             dead ? exportMenu(page.topic.name) : null,
+            holds ? holdButton(() => this.changed()) : null,
             bulkButton(
               page.topic,
               this.states.filter((name) => name !== "in_flight"),
@@ -164,6 +171,7 @@ export class MessagesTab {
       document.querySelector("dialog[open]")
     )
       return;
+    this.holds?.load();
     if (this.search.active) this.search.refresh();
     else this.load();
   }
@@ -171,6 +179,7 @@ export class MessagesTab {
   /** Somebody acted: whatever shows it shows it as it is now, what was found as well. */
   changed() {
     this.clusters?.load();
+    this.holds?.load();
     if (this.search.active) this.search.start();
     else this.load();
   }

@@ -28,7 +28,7 @@ const MODES = {
           "Entries, each a JSON object in a line of its own: content or fields, slot_basis, headers, id; what it leaves out comes from the form",
         )
       : gettext(
-          "Messages, each a JSON object in a line of its own: content, key, slot_basis, headers, version, expires_ms, unique_for_ms and the time or priority; what it leaves out comes from the form",
+          "Messages, each a JSON object in a line of its own: content, key, slot_basis, headers, version, expires_ms, unique_for_ms, tenant and the time or priority; what it leaves out comes from the form",
         ),
   ],
 };
@@ -64,6 +64,7 @@ const basis = h("input", { class: "rc-input", name: "slot_basis", autocomplete: 
 const version = h("input", { class: "rc-input", name: "version", type: "number", min: 0, step: 1 });
 const expires = h("input", { class: "rc-input", name: "expires_ms", type: "number", min: 0, step: 1 });
 const unique = h("input", { class: "rc-input", name: "unique_for_ms", type: "number", min: 0, step: 1 });
+const tenant = h("input", { class: "rc-input", name: "tenant", autocomplete: "off", maxlength: 64 });
 const follow = () => h("input", { class: "rc-input rc-mono", autocomplete: "off", placeholder: FOLLOW });
 const ifDone = follow();
 const ifDead = follow();
@@ -105,6 +106,7 @@ const form = h(
     stream ? null : h("label", {}, gettext("Version (older never replaces newer)"), version),
     stream ? null : h("label", {}, gettext("Expires after so many ms (empty: the topic's)"), expires),
     stream ? null : h("label", {}, gettext("Once within so many ms (empty: the topic's)"), unique),
+    stream ? null : h("label", {}, gettext("Tenant (empty: as the topic says)"), tenant),
     stream ? null : h("label", {}, gettext("If done: sent when it has succeeded (JSON)"), ifDone),
     stream ? null : h("label", {}, gettext("If dead: sent when it has died (JSON)"), ifDead),
     h("label", {}, gettext("Reason (optional)"), reason),
@@ -188,6 +190,7 @@ function read() {
     version: version.value,
     expires_ms: expires.value,
     unique_for_ms: unique.value,
+    tenant: tenant.value,
     headers: headers.read(),
     if_done: objectOf(ifDone.value),
     if_dead: objectOf(ifDead.value),

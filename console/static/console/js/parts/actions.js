@@ -122,7 +122,13 @@ export const VERBS = {
   resume: ":resume",
 };
 /** @type {Record<string, string>} */
-const STATUS = { in_flight: gettext("in flight"), not_found: gettext("no longer there") };
+const STATUS = {
+  in_flight: gettext("in flight"),
+  held: gettext("held"),
+  not_found: gettext("no longer there"),
+  expires_first: gettext("left as before, expiring before delivery"),
+  gone: gettext("left as before, its entry was deleted"),
+};
 
 /** A button for an action on `refs()`: [[slot, id], …]; `messages()`: the same as they are now. Forbidden ones are shown,
     disabled, and say why. `extra()`: more for the server. */

@@ -23,6 +23,8 @@ const WORDS = {
 const STATUS = {
   in_flight: gettext("it was in flight"),
   not_found: gettext("it was no longer there"),
+  expires_first: gettext("left as before, expiring before delivery"),
+  gone: gettext("left as before, its entry was deleted"),
   failed: gettext("failed"),
   refused: gettext("refused"),
   started: gettext("never finished"),

@@ -199,6 +199,7 @@ class BulkDialog {
       this.seen,
       h("p", {}, h("strong", {}, this.amount(found)), h("span", { class: "rc-muted" }, ` ${asOf(found.as_of_ms)}`)),
       h("p", { class: "rc-muted" }, querySentence(filter)),
+      found.expires_first ? h("p", { class: "rc-warning" }, this.leaves(found)) : null,
       found.purges ? h("p", { class: "rc-warning" }, gettext("This takes everything: no filter limits it.")) : null,
       found.examples.length
         ? h(
@@ -233,6 +234,17 @@ class BulkDialog {
       looked: exact(found.looked_at),
       all: exact(found.total),
     });
+  }
+
+  /** How many would be left, for their time is over before they could be delivered. */
+  leaves(/** @type {Api.Preview} */ found) {
+    const n = found.expires_first;
+    const words = ngettext(
+      "Of the first %(looked)s, %(n)s expires before it could be delivered, and is left as it is.",
+      "Of the first %(looked)s, %(n)s expire before they could be delivered, and are left as they are.",
+      n,
+    );
+    return fill(words, { looked: exact(found.expires_looked_at), n: exact(n) });
   }
 
   get withoutOverdue() {

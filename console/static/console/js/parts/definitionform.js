@@ -138,7 +138,7 @@ class Row {
       );
     if (input === "flag") return h("input", { ...common, class: "", type: "checkbox" });
     if (input === "text") return h("textarea", { ...common, rows: 2, maxlength: this.field.high });
-    if (input === "name")
+    if (input === "name" || input === "line")
       return h("input", { ...common, type: "text", maxlength: this.field.high, spellcheck: "false" });
     return h("input", { ...common, type: "number", min: 0, step: "any", inputmode: "decimal" });
   }
@@ -173,7 +173,7 @@ class Row {
   value() {
     const { input } = this.field;
     if (input === "flag") return /** @type {HTMLInputElement} */ (this.input).checked;
-    if (["name", "choice", "text"].includes(input)) return this.input.value;
+    if (["name", "choice", "line", "text"].includes(input)) return this.input.value;
     const number =
       this.input.value.trim() === "" ? Number.NaN : Number(this.input.value) * Number(this.unit?.value ?? 1);
     // What is no whole number goes to the server as it was typed, which says what is wrong with it.

@@ -45,6 +45,8 @@ const WHAT = {
   pin: gettext("slots pinned"),
   unpin: gettext("slots released"),
   unfence: gettext("slots shared again"),
+  hold: gettext("key held"),
+  lift: gettext("hold lifted"),
 };
 const OFTEN_MS = 30_000;
 const MARK_PX = 30; // of one that tells a number

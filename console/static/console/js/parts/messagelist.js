@@ -72,7 +72,7 @@ export class MessageList {
   }
 
   buildHead() {
-    const timed = this.state !== "ready" || page.topic.timed;
+    const timed = !["ready", "held"].includes(this.state) || page.topic.timed;
     // Of what failed, its error is worth more than these where there is little room.
     const failed = this.state === "dead" || this.state === "retrying";
     const number = failed ? "rc-num rc-less" : "rc-num";

@@ -8,6 +8,7 @@ import { activity } from "./activity.js";
 import { correctButton } from "./bulkedit.js";
 import { contentView } from "./content.js";
 import { failureView, pairList } from "./failure.js";
+import { canHold, holdButton, liftButton } from "./holds.js";
 import { reportView } from "./messagereport.js";
 import { redriveButton } from "./redrivedialog.js";
 import { ACTIONS_OF, STATES, TIME_TITLES } from "./states.js";
@@ -42,6 +43,7 @@ export function messageView(message, nowMs, onDone) {
       message.state === "dead" && message.id !== null && page.topic.kind !== "group"
         ? correctButton(message, onDone)
         : null,
+      holding(message, onDone),
     ),
     message.state === "in_flight"
       ? h(
@@ -68,6 +70,12 @@ export function messageView(message, nowMs, onDone) {
   );
 }
 
+/** One more of the same key is held as well, so one in flight has the button, too. */
+function holding(/** @type {Api.Message} */ message, /** @type {() => any} */ onDone) {
+  if (!canHold() || message.id === null || ENDED.includes(message.state)) return null;
+  return message.state === "held" ? liftButton(onDone, { message }) : holdButton(onDone, message);
+}
+
 function facts(/** @type {Api.Message} */ message, /** @type {number} */ nowMs) {
   const states = message.states.map((state) =>
     h("span", { class: `rc-tag rc-tag-${state === "dead" ? "dead" : "neutral"}` }, STATES[state]),
@@ -83,6 +91,8 @@ function facts(/** @type {Api.Message} */ message, /** @type {number} */ nowMs) 
     ],
     [gettext("Slot"), count(message.slot)],
   ];
+  if (message.slot_basis !== null)
+    pairs.push([gettext("Slot basis"), h("span", { class: "rc-mono" }, message.slot_basis)]);
   if (message.at_ms !== null)
     pairs.push([TIME_TITLES[message.state], `${dateTime(message.at_ms)} (${relative(message.at_ms, nowMs)})`]);
   if (message.was) pairs.push([gettext("Restored to"), STATES[message.was]]);
@@ -90,6 +100,7 @@ function facts(/** @type {Api.Message} */ message, /** @type {number} */ nowMs) 
   if (message.retries_left !== null) pairs.push([gettext("Retries left"), count(message.retries_left)]);
   if (message.expires_at_ms !== null)
     pairs.push([gettext("Expires"), `${dateTime(message.expires_at_ms)} (${relative(message.expires_at_ms, nowMs)})`]);
+  if (message.tenant) pairs.push([gettext("Tenant"), message.tenant]);
   if (message.version) pairs.push([gettext("Version"), String(message.version)]);
   pairs.push([gettext("Size"), bytes(message.size)]);
   return pairs;

@@ -69,8 +69,11 @@ class RedriveDialog {
         /** @type {Api.RedrivenList} */
         const { results } = await post(this.path, { ...this.wanted(), reason });
         const done = results.filter((each) => each.status === "done").length;
-        const words = fill(ngettext("%(n)s dead letter moved.", "%(n)s dead letters moved.", done), { n: count(done) });
-        toast(words, done === n ? "success" : "info");
+        const words = [
+          fill(ngettext("%(n)s dead letter moved.", "%(n)s dead letters moved.", done), { n: count(done) }),
+          leftWords(results),
+        ];
+        toast(words.join(" ").trim(), done === n ? "success" : "info");
         onDone();
       },
       closed: () => clearTimeout(this.timer),
@@ -116,6 +119,7 @@ class RedriveDialog {
       lost
         ? h("p", { class: "rc-warning" }, fill(gettext("%(n)s are no dead letters any more."), { n: count(lost) }))
         : null,
+      leftWords(results) ? h("p", { class: "rc-warning" }, leftWords(results)) : null,
       refused.length
         ? h(
             "p",
@@ -135,6 +139,21 @@ class RedriveDialog {
       ),
     );
   }
+}
+
+/** How many are left, for their time is over before they could be delivered; "" for none. */
+function leftWords(/** @type {Api.Redriven[]} */ results) {
+  const n = results.filter((each) => each.status === "expires_first").length;
+  return n
+    ? fill(
+        ngettext(
+          "%(n)s expires before it could be delivered, and is left as it is.",
+          "%(n)s expire before they could be delivered, and are left as they are.",
+          n,
+        ),
+        { n: count(n) },
+      )
+    : "";
 }
 
 function line(/** @type {Api.Redriven} */ each) {

@@ -73,6 +73,7 @@ function draw(drawer, slot, live, why) {
       ),
       [gettext("Ready"), count(slot.ready)],
       [gettext("Retrying"), count(slot.retrying)],
+      .../** @type {Pair[]} */ (slot.held ? [[gettext("Held"), count(slot.held)]] : []),
       [gettext("In flight"), count(slot.in_flight)],
       [gettext("Dead"), count(slot.dead)],
       [gettext("Due lag"), duration(slot.lag_ms)],

@@ -9,6 +9,7 @@ export const STATES = {
   delayed: gettext("delayed"),
   ready: gettext("ready"),
   retrying: gettext("retrying"),
+  held: gettext("held"),
   in_flight: gettext("in flight"),
   dead: gettext("dead"),
   trash: gettext("removed"),
@@ -19,14 +20,15 @@ export const TIME_TITLES = {
   delayed: gettext("Due"),
   ready: gettext("Due"),
   retrying: gettext("Next try"),
+  held: gettext("Due"),
   in_flight: gettext("Taken"),
   dead: gettext("Died"),
   trash: gettext("Removed at"),
 };
 
 /** What the Messages tab can show; what is dead has a tab of its own. */
-export const WAITING = ["delayed", "ready", "retrying", "in_flight", "trash"].filter(
-  (state) => state !== "delayed" || (page.topic?.timed && !inGroup),
+export const WAITING = ["delayed", "ready", "retrying", "held", "in_flight", "trash"].filter(
+  (state) => (state !== "delayed" || (page.topic?.timed && !inGroup)) && (state !== "held" || !inGroup),
 );
 
 /** In a group entries keep the order of their stream: no time of their own can be given to them. */
@@ -36,6 +38,7 @@ export const ACTIONS_OF = {
   delayed: ["run_now", ...rescheduled, "cancel"],
   ready: [...rescheduled, "cancel"],
   retrying: ["run_now", ...rescheduled, "cancel"],
+  held: [...rescheduled, "cancel"],
   in_flight: [],
   dead: ["requeue", "drop"],
   trash: ["restore"],

@@ -21,6 +21,8 @@ export const EVENTS = {
   duplicate: gettext("sent again within its period, and not accepted"),
   outdated: gettext("outdated: a newer version had been handed out"),
   lapsed: gettext("expired: it was not delivered in time"),
+  held: gettext("set aside by a hold"),
+  lifted: gettext("back from a hold"),
   released: gettext("given back without being tried"),
   restored: gettext("restored"),
   erased: gettext("can no longer be restored"),

@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("console", "0020_recurring_options"),
+        ("console", "0023_sso_accounts"),
     ]
 
     operations = [

@@ -1,0 +1,52 @@
+"""Topics of roles in the admin."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.http import HttpRequest
+from unfold.admin import ModelAdmin
+
+from console.access import Action, allowed
+from console.models import TopicScope
+from console.site import site
+from console.usecases import scopes
+from console.usecases.actor import Actor
+
+
+@admin.register(TopicScope, site=site)
+class TopicScopeAdmin(ModelAdmin):
+    """For administrators of all topics alone: who is for some could else take more."""
+
+    list_display = ("group", "patterns")
+    search_fields = ("group__name", "patterns")
+    fields = ("group", "patterns")
+    list_per_page = 50
+    actions = ()
+
+    def save_model(self, request: HttpRequest, obj: TopicScope, form: Any, change: bool) -> None:
+        scopes.put(_actor(request), obj)
+
+    def delete_model(self, request: HttpRequest, obj: TopicScope) -> None:
+        scopes.remove(_actor(request), obj)
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return allowed(request.user, Action.TOPIC_SCOPE)
+
+    def has_view_permission(self, request: HttpRequest, obj: TopicScope | None = None) -> bool:
+        return allowed(request.user, Action.TOPIC_SCOPE)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return allowed(request.user, Action.TOPIC_SCOPE)
+
+    def has_change_permission(self, request: HttpRequest, obj: TopicScope | None = None) -> bool:
+        return allowed(request.user, Action.TOPIC_SCOPE)
+
+    def has_delete_permission(self, request: HttpRequest, obj: TopicScope | None = None) -> bool:
+        # One by one: each is recorded in the audit.
+        return obj is not None and allowed(request.user, Action.TOPIC_SCOPE)
+
+
+def _actor(request: HttpRequest) -> Actor:
+    return Actor(request.user, request.META.get("REMOTE_ADDR") or None, "admin")

@@ -1,0 +1,77 @@
+// Who causes a topic's load, where its messages say whose they are.
+import { get, ofTopic } from "../core/api.js";
+import { h, headRow, replace, setText } from "../core/dom.js";
+import { duration, percent, rate } from "../core/format.js";
+import { page } from "../core/page.js";
+import { fill, gettext, messageOf } from "../core/text.js";
+
+const REFRESH_MS = 10_000;
+const SHOWN = 10;
+
+export class Tenants {
+  /** `live` says when to stand still. Shown once a message has named a tenant. */
+  constructor(/** @type {import("../core/live.js").Live} */ live) {
+    this.live = live;
+    this.any = false;
+    this.body = h("tbody");
+    this.note = h("p", { class: "rc-muted" });
+    const heads = [
+      gettext("Tenant"),
+      [gettext("Sent/s"), "rc-num"],
+      [gettext("Of all sent"), "rc-num"],
+      [gettext("Taken/s"), "rc-num"],
+      [gettext("Of all taken"), "rc-num"],
+    ];
+    const title = gettext("Tenants: who causes the load");
+    this.element = h(
+      "section",
+      { class: "rc-card rc-flush", "aria-label": title, hidden: true },
+      h("h2", { class: "rc-card-title rc-strong" }, title),
+      h("div", { class: "rc-scroll", tabindex: "0" }, h("table", { class: "rc-table" }, headRow(heads), this.body)),
+      this.note,
+    );
+    this.load();
+    setInterval(() => this.load(), REFRESH_MS);
+  }
+
+  /** Not shown beside a moment of the past: it is of now alone. */
+  stand(/** @type {boolean} */ past) {
+    this.element.hidden = past || !this.any;
+  }
+
+  async load() {
+    if (this.loaded && (this.live.paused || this.live.replay || document.hidden)) return;
+    this.loaded = true;
+    try {
+      this.show(await get(ofTopic(page.topic.name, "/tenants"), { limit: SHOWN }));
+    } catch (problem) {
+      setText(this.note, messageOf(problem));
+    }
+  }
+
+  show(/** @type {Api.TenantLoads} */ found) {
+    this.any = found.tenants.length > 0;
+    this.stand(Boolean(this.live.replay));
+    replace(
+      this.body,
+      found.tenants.map((each) =>
+        h(
+          "tr",
+          {},
+          h("td", { class: "rc-mono" }, each.tenant),
+          h("td", { class: "rc-num" }, rate(each.sent_s)),
+          h("td", { class: "rc-num" }, percent(each.sent_share)),
+          h("td", { class: "rc-num" }, rate(each.taken_s)),
+          h("td", { class: "rc-num" }, percent(each.taken_share)),
+        ),
+      ),
+    );
+    const lately = fill(gettext("Lately: older load counts half for every %(time)s."), {
+      time: duration(found.half_life_ms),
+    });
+    const over = found.over_s
+      ? fill(gettext("Many tenants: each figure may be too high by up to %(rate)s/s."), { rate: rate(found.over_s) })
+      : "";
+    setText(this.note, [lately, over].filter(Boolean).join(" "));
+  }
+}
