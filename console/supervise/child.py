@@ -51,6 +51,11 @@ class Child:
         self.lines.put(ENDED)
 
     @property
+    def pid(self) -> int:
+        """Its number, and its group's."""
+        return self._process.pid
+
+    @property
     def is_running(self) -> bool:
         """Whether it has not ended yet."""
         return self._process.poll() is None
@@ -79,7 +84,7 @@ class Child:
     def kill(self) -> None:
         """End it and everything it has started."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)
+            os.killpg(self.pid, signal.SIGKILL)
 
     def wait(self) -> int:
         """Its exit code."""

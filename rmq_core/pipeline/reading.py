@@ -86,7 +86,7 @@ def together(
     if archive is None:
         alone = without_deleted(journal, deletions or {})
         return alone.withColumn("vouched", false).withColumn("archived", false)
-    reached = small(archive.session, archive.reached(), gaps.REACHED)
+    reached = small(archive.session, archive.reached(at_ms), gaps.REACHED)
     fresh = journal.join(F.broadcast(reached), [*SLOT], "left").where("reached IS NULL OR position > reached")
     archived = archive.read(paths).join(F.broadcast(reached), [*SLOT], "left")
     archived = archived.where("reached IS NULL OR position <= reached")

@@ -21,6 +21,8 @@ _OURS = re.compile(r"rmq_core\.errors\.(\w+): (.+)")
 _TRANSIENT = re.compile(
     r"Python worker (?:failed to connect back|exited unexpectedly)|(?:Accept|Read) timed out|SocketTimeoutException"
     r"|Python worker process.{0,80}(?:timeout|timed out)|PYTHON_WORKER|Timed out while waiting for the Python"
+    # All its Pythons were killed, and it throws away those that had nothing to do one by one: at each try one.
+    r"|\bStream closed\b"
 )
 BUSY = (
     "the machine was too busy: a Python process of Spark's did not answer in time, though it was tried"
