@@ -66,12 +66,23 @@ class Restored:
         for each in self.left_out:
             several.setdefault((each.topic, each.reason), []).append(each.slot)
         for (topic, reason), slots in sorted(several.items()):
-            which = ", ".join(map(str, sorted(slots)))
+            which = _ranges(sorted(slots))
             advice = gaps.ADVICE.get(reason, "")
             said.append(f"left out: topic {topic}, slot {which}: its history is not whole ({reason}). {advice}")
         if self.without_content:
             said.append(f"{self.without_content} stay away: no journal holds their content (mode events; see --inline)")
         return said
+
+
+def _ranges(numbers: list[int]) -> str:
+    """Of numbers that ascend: 0-3, 7."""
+    found: list[list[int]] = []
+    for each in numbers:
+        if found and each == found[-1][-1] + 1:
+            found[-1][1:] = [each]
+        else:
+            found.append([each])
+    return ", ".join("-".join(map(str, each)) for each in found)
 
 
 def restore(

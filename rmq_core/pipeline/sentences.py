@@ -21,11 +21,11 @@ _OURS = re.compile(r"rmq_core\.errors\.(\w+): (.+)")
 _TRANSIENT = re.compile(
     r"Python worker (?:failed to connect back|exited unexpectedly)|(?:Accept|Read) timed out|SocketTimeoutException"
     r"|Python worker process.{0,80}(?:timeout|timed out)|PYTHON_WORKER|Timed out while waiting for the Python"
-    # All its Pythons were killed, and it throws away those that had nothing to do one by one: at each try one.
-    r"|\bStream closed\b"
+    # A Python of its was killed. Where all were, it throws away those that had nothing to do one by one: a try each.
+    r"|\bStream closed\b|Connection reset\b|Broken pipe|EOFException|terminated with exception:\s+SQLSTATE"
 )
 BUSY = (
-    "the machine was too busy: a Python process of Spark's did not answer in time, though it was tried"
+    "the machine was too busy: a Python process of Spark's did not answer in time, or was ended, though it was tried"
     f" {ATTEMPTS} times; run it again, or give the machine less to do. Nothing is lost"
 )
 
