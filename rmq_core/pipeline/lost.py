@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 from rmq_core.model.topic import Journal, Topic
 from rmq_core.pipeline import gaps, repair_data
-from rmq_core.pipeline.accounts import accounts, lives, with_lives
-from rmq_core.pipeline.archived import Archive
-from rmq_core.pipeline.replay import MARKS, MESSAGE, SLOT, replay
+from rmq_core.pipeline.accounts import lives
+from rmq_core.pipeline.reading import History
+from rmq_core.pipeline.replay import MARKS, MESSAGE, SLOT
 from rmq_core.pipeline.small import small
 from rmq_core.pipeline.sources.options import SourceOptions
 from rmq_core.pipeline.sources.queues import ledger_call, read_ledger
+from rmq_core.pipeline.told import told
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame
 
 USED = ("taken", "cancelled", "dropped", "requeued", "lapsed", "outdated")
 
@@ -42,16 +43,17 @@ def lacking() -> Column:
 
 
 def candidates(
-    session: SparkSession, options: SourceOptions, topics: list[Topic], kept: Archive, events: DataFrame
+    options: SourceOptions, topics: list[Topic], history: History
 ) -> tuple[DataFrame, int, tuple[LeftOut, ...]]:
     """Copies to put back (columns of `repair_data.copies`), how many slots have lost nothing, and those left out."""
     from pyspark.sql import functions as F
 
-    lively = with_lives(events)
-    reached = small(session, kept.reached(), gaps.REACHED)
+    assert history.archive is not None
+    session, known = history.session, told(history)
+    reached = small(session, history.archive.reached(), gaps.REACHED)
     seen = "topic string, slot int, journaled long, off boolean, used boolean"
     live = small(session, live_slots(options, topics), seen)
-    there = lives(accounts(lively)).join(F.broadcast(reached), [*SLOT], "full").join(live, [*SLOT], "inner")
+    there = lives(known.sums).join(F.broadcast(reached), [*SLOT], "full").join(live, [*SLOT], "inner")
     lacks = lacking()
     damage = F.coalesce(
         F.when(F.col("life").isNull() & F.col("reached_n").isNotNull(), "slot").when(lacks, "file"), "reason"
@@ -61,15 +63,13 @@ def candidates(
         *SLOT, "life", "last_n", "journaled", "off", "used", "next_wiped", damage.alias("damage"), bare
     ).collect()
     lost, alone, left_out = decide([row.asDict() for row in rows])
-    state = small(session, lost, "topic string, slot int, gone array<int>")
-    both = lively.join(F.broadcast(state), [*SLOT])
-    replayed = replay(both.where("array_contains(gone, life)").drop("gone"))
-    replayed = replayed.where("waiting > 0 OR in_flight > 0 OR dead > 0")
-    news = _news(both.where("life > array_max(gone)"))
+    replayed, events = known.open(lost)
+    since = small(session, [(*slot, max(gone)) for *slot, gone in lost], "topic string, slot int, last int")
+    news = _news(known.news.join(F.broadcast(since), [*SLOT]).where("life > last"))
     fresh = replayed.join(news, [*MESSAGE], "left").where("stock IS NULL OR NOT stock")
     for copy in ("waiting", "in_flight"):
         fresh = fresh.withColumn(copy, F.when(F.coalesce("arrived", F.lit(False)), 0).otherwise(F.col(copy)))
-    return repair_data.copies(fresh, both.where("array_contains(gone, life)")), alone, left_out
+    return repair_data.copies(fresh, events), alone, left_out
 
 
 def decide(rows: list[dict[str, Any]]) -> tuple[list[tuple[str, int, list[int]]], int, tuple[LeftOut, ...]]:

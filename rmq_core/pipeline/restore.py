@@ -21,7 +21,7 @@ from rmq_core.pipeline.archived import Archive
 from rmq_core.pipeline.lost import LeftOut, candidates
 from rmq_core.pipeline.progress import QUIET, Progress
 from rmq_core.pipeline.put_back import RESULT, putter
-from rmq_core.pipeline.reading import load, together
+from rmq_core.pipeline.reading import History, load
 from rmq_core.pipeline.rehearsal import Rehearsal
 from rmq_core.pipeline.replay import MESSAGE, SLOT
 from rmq_core.pipeline.sentences import plain_errors, with_retries
@@ -117,9 +117,7 @@ def _restore(
     inline: bool,
     defined: list[str],
 ) -> Restored:
-    from pyspark.sql import functions as F
-
-    kept, since_ms = Archive(session, path), _now_ms(options)
+    kept, since_ms = Archive(session, path).pinned(), _now_ms(options)
     with progress.stage("read", session):
         deletions = options.deletions()
         archived = [topic for topic in kept.definitions() if not options.topics or topic.name in options.topics]
@@ -143,8 +141,8 @@ def _restore(
         topics = topics if dry_run else _define(options, topics)
         names = [each.name for each in topics]
         known = [name for name in names if name in here or not dry_run]
-        events = _events(session, options, kept, known, deletions).where(F.col("topic").isin(names))
-        wanted, alone, left_out = candidates(session, options, topics, kept, events)
+        history = History(session, names, kept, _journal(session, options, known), deletions)
+        wanted, alone, left_out = candidates(options, topics, history)
     found = Restored(0, 0, 0, tuple(defined), alone, left_out, tuple(sorted(deleted)), streams)
     return _put(session, options, topics, wanted, found, since_ms, progress, dry_run=dry_run, inline=inline)
 
@@ -237,11 +235,8 @@ def _define(options: SourceOptions, topics: list[Topic]) -> list[Topic]:
         return [client.define(topic) for topic in topics]
 
 
-def _events(
-    session: SparkSession, options: SourceOptions, kept: Archive, names: list[str], deletions: dict[str, int]
-) -> DataFrame:
-    """What is archived, and the news that the server's journals have beyond it."""
+def _journal(session: SparkSession, options: SourceOptions, names: list[str]) -> DataFrame:
+    """The news that the server's journals have."""
     if not names:
-        return together(kept, load(session, replace(options, topics=()), "rmq_journal").where("false"), deletions)
-    journal = load(session, replace(options, topics=tuple(names)), "rmq_journal").localCheckpoint()
-    return together(kept, journal, deletions)
+        return load(session, replace(options, topics=()), "rmq_journal").where("false")
+    return load(session, replace(options, topics=tuple(names)), "rmq_journal").localCheckpoint()

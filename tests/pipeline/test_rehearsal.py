@@ -95,7 +95,7 @@ def test_the_past_in_another_namespace(spark: Any, client: RMQ, other: RMQ, tmp_
     other.connection.run([("ZREM", keys.store, "m1"), ("HDEL", keys.body, "m1")])
     again = restore(spark, options, path, rehearsal=rehearsal)
     assert (again.restored, again.present) == (1, 10)
-    assert [each.content for each in other.take("work", 10) if each.id == "m1"] == ["content 1"]
+    assert [each.content for each in other.take("work", 10) if each.id == "m1"] == [b"content 1"]
     with pytest.raises(PipelineError, match=r"is in use \(topic work\)"):
         restore(spark, options, path, rehearsal=rehearsal)
     with pytest.raises(PipelineError, match="is the one itself"):

@@ -35,9 +35,13 @@ def inputs(client: RMQ, tmp_path: Path) -> Inputs:
     return Inputs(options, str(tmp_path / "archive"), str(tmp_path / "reports"))
 
 
+def stores(client: RMQ) -> list[str]:
+    return [client.keyspace.slot("work", slot).store for slot in range(2)]
+
+
 def store(client: RMQ) -> str:
     """Of a slot in which something waits."""
-    keys = [client.keyspace.slot("work", slot).store for slot in range(2)]
+    keys = stores(client)
     return next(key for key in keys if client.connection.run([("ZCARD", key)])[0])
 
 
@@ -123,7 +127,7 @@ def test_it_goes_on_when_redis_was_away(
                 client.send("work", PriorityMessage("new", priority=50))
             elif turn == 2:
                 assert len(told) == 2 and not told[-1]["counts"]
-                client.connection.run([("ZREM", store(client), "new")])
+                client.connection.run([("ZREM", key, "new") for key in stores(client)])
             elif turn == 3:
                 assert told[-1]["counts"] == {"lost": 1}
                 raise KeyboardInterrupt
