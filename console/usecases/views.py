@@ -52,7 +52,9 @@ def _save(user: User, owner: str, name: str, address: str, replace: bool) -> Sav
         raise ViewExists(gettext("There is a view of this name already."))
     if not there and SavedView.objects.filter(owner=owner).count() >= VIEWS_MOST:
         raise BadRequest(gettext("There are too many views; delete one first."))
-    view = SavedView(pk=there and there.pk, owner=owner, name=name, **values)
+    view = there or SavedView(owner=owner, name=name)
+    for field, value in values.items():
+        setattr(view, field, value)
     try:
         with transaction.atomic():
             view.save()
