@@ -81,7 +81,9 @@ def candidates(
     journal = load(session, replace(options, topics=asked), "rmq_journal") if asked else None
     if journal is None:
         journal = load(session, replace(options, topics=()), "rmq_journal").where("false")
-    every = together(kept, journal.localCheckpoint(), options.deletions(), at_ms=at_ms)
+    journal = journal.localCheckpoint()  # first: what is archived meanwhile must be in one of both
+    kept = kept.pinned()
+    every = together(kept, journal, options.deletions(), at_ms=at_ms)
     every = with_lives(every.where(F.col("topic").isin(names)))
     until = every if at_ms is None else every.where(ms_of(F.col("position")) <= at_ms)
     reached = small(session, kept.reached(at_ms), gaps.REACHED).where(F.col("topic").isin(names))

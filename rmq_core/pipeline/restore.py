@@ -117,7 +117,7 @@ def _restore(
     inline: bool,
     defined: list[str],
 ) -> Restored:
-    kept, since_ms = Archive(session, path).pinned(), _now_ms(options)
+    kept, since_ms = Archive(session, path), _now_ms(options)
     with progress.stage("read", session):
         deletions = options.deletions()
         archived = [topic for topic in kept.definitions() if not options.topics or topic.name in options.topics]
@@ -141,7 +141,8 @@ def _restore(
         topics = topics if dry_run else _define(options, topics)
         names = [each.name for each in topics]
         known = [name for name in names if name in here or not dry_run]
-        history = History(session, names, kept, _journal(session, options, known), deletions)
+        journal = _journal(session, options, known)  # first: what is archived meanwhile must be in one of both
+        history = History(session, names, kept.pinned(), journal, deletions)
         wanted, alone, left_out = candidates(options, topics, history)
     found = Restored(0, 0, 0, tuple(defined), alone, left_out, tuple(sorted(deleted)), streams)
     return _put(session, options, topics, wanted, found, since_ms, progress, dry_run=dry_run, inline=inline)
