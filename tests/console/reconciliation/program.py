@@ -38,9 +38,10 @@ def main() -> int:
 def work(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("command")
-    for name in ("namespace", "archive", "reports", "run", "ledger", "progress"):
+    for name in ("namespace", "archive", "reports", "run", "ledger", "progress", "into", "at"):
         parser.add_argument(f"--{name}", default="")
     parser.add_argument("--topic", action="append", default=[])
+    parser.add_argument("--dry-run", action="store_true")
     given = parser.parse_args(arguments)
     how = os.environ.get("RUN_AS", "well")
     for at, stage in enumerate(("snapshot", "replay", "report")):
@@ -57,7 +58,11 @@ def work(arguments: list[str]) -> int:
     if given.command == "restore":
         left = {"topic": "orders", "slot": 3, "reason": "file", "advice": "bring it back"}
         said = ["left out: topic orders, slot 3: its history is not whole (file). Bring it back."]
-        print(json.dumps({"restored": 12, "present": 1, "left_out": [left], "said": said}), flush=True)
+        if given.into:
+            said = [f"into {given.into} at {given.at or 'present'}{', counted only' * given.dry_run}"]
+        counts = {"orders": {"waiting": 10, "dead": 2}}
+        told = {"restored": 12, "present": 1, "left_out": [left], "said": said, "counts": counts}
+        print(json.dumps(told), flush=True)
     return 0
 
 
