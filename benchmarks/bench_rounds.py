@@ -31,6 +31,7 @@ ALONE, SESSION, ROUND, NEWS = (
     "nothing new, a round",
     f"{NEW:,} new, archived and reconciled in a round",
 )
+FIGURES = {ALONE: at_most(8), SESSION: None, ROUND: at_most(1), NEWS: None}
 
 
 def seconds(act: Callable[[], Any]) -> float:
@@ -43,12 +44,12 @@ def seconds(act: Callable[[], Any]) -> float:
 def main(quick: bool) -> None:
     size, repeats = QUICK if quick else SIZE, repeats_for(quick)
     with PrivateRedis() as server, tempfile.TemporaryDirectory() as folder, RMQ(server.url, "bench") as client:
-        report = Report("rounds", quick=quick, server=server, expects=[ALONE, SESSION, ROUND, NEWS, "driver's memory"])
+        report = Report("rounds", quick=quick, server=server, expects=[*FIGURES, "driver's memory"])
         topic = client.define(Topic("work", TopicKind.PRIORITY, slots=SLOTS, journal=Journal.EVENTS, journal_max=0))
         client.send_many("work", (PriorityMessage(f"open-{i:08d}", priority=PRIORITY) for i in range(size)))
         options = SourceOptions(server.url, "bench", (), SLOTS // 4)
         inputs = Inputs(options, f"{folder}/archive", f"{folder}/reports")
-        found: dict[str, list[float]] = {name: [] for name in (ALONE, SESSION, ROUND, NEWS)}
+        found: dict[str, list[float]] = {name: [] for name in FIGURES}
         session = open_session("benchmark")
         try:
             rounds = Rounds(session)
@@ -69,9 +70,8 @@ def main(quick: bool) -> None:
         command = [sys.executable, "-m", "rmq_core.pipeline", "reconcile", "--url", server.url, "--namespace", "bench"]
         command += ["--archive", f"{folder}/archive", "--reports", f"{folder}/reports"]
         for _ in range(repeats):
-            ran = lambda: subprocess.run(command, check=True, capture_output=True)  # noqa: E731
-            found[ALONE].append(seconds(ran))
-        for name, bar in ((ALONE, at_most(8)), (SESSION, None), (ROUND, at_most(1)), (NEWS, None)):
-            report.add(name, Series(tuple(found[name])), "s", **({"bar": bar} if bar else {}))
+            found[ALONE].append(seconds(lambda: subprocess.run(command, check=True, capture_output=True)))
+        for name, bar in FIGURES.items():
+            report.add(name, Series(tuple(found[name])), "s", bar=bar)
         report.add("driver's memory", Series((memory,) * repeats), "MiB", bar=at_most(2_048))
         report.finish()
