@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from rmq_core.client.rmq import RMQ
 from rmq_core.journal import trimmer
 from rmq_core.journal.trimmer import JournalState
+from rmq_core.model.bands import Bands
 from rmq_core.model.filters import MessageFilter
 from rmq_core.model.group import Group
 from rmq_core.model.holds import Hold
@@ -31,6 +32,7 @@ from rmq_core.model.views import (
 from rmq_core.ops import holds, placement
 from rmq_core.ops.placement import Overrides
 from rmq_core.queries import (
+    bands,
     by_filter,
     by_id,
     by_text,
@@ -128,6 +130,11 @@ class Inspector:
     def tenants(self, topic: str, limit: int = 20) -> TenantLoads:
         """Who causes the load: the tenants of which most was sent or taken lately."""
         return self.client.run(self.client.on_topic(load.tenants, topic, limit))
+
+    def bands(self, topic: str, slot: int | None = None) -> Bands:
+        """What waits by priority, for how long and behind how many; of all slots or one."""
+        spread = self.client.target.is_cluster
+        return self.client.run(self.client.on_topic(bands.bands, topic, self._cache, spread, slot))
 
     def find(self, topic: str, ident: str | bytes, slot_basis: str | bytes | None = None) -> list[MessageView]:
         """Every message with that id."""
