@@ -44,10 +44,10 @@ class PriorityBand(Schema):
 
 
 class Bands(Schema):
-    """The least priority first. `looked_at` of the `slots` in which messages wait: those with the most. `noted_ms`: when
-    a keeper looked last; null: none does, and nobody knows how long they wait. `failed`: messages that failed before,
-    which have a tenth of each take. `above`: those of higher priorities than are looked at one by one. `worst`: what
-    starves or waits longest, by slot."""
+    """The least priority first. `looked_at` of the `slots` in which messages wait: those with the most. `noted_ms`:
+    when a keeper looked last; null: none does, and nobody knows how long they wait. `failed`: messages that failed
+    before, which have a tenth of each take. `above`: those of higher priorities than are looked at one by one.
+    `worst`: what starves or waits longest, by slot."""
 
     at_ms: int
     slots: int

@@ -146,8 +146,8 @@ def _of_topic(state: TopicState, lag_warning_ms: int) -> list[Problem]:
         add("falling_behind", "warning", ready=numbers.ready, before=state.ready_before)
     if state.bands is not None and (starving := state.bands.starving):
         longest = starving[0]
-        values = {"slots": len({each.slot for each in starving}), "slot": longest.slot, "waited_ms": longest.waited_ms}
-        add("starving", "warning", priority=longest.priority, **values, overtaken=longest.overtaken)
+        where = {"slots": len({each.slot for each in starving}), "slot": longest.slot, "priority": longest.priority}
+        add("starving", "warning", **where, waited_ms=longest.waited_ms, overtaken=longest.overtaken)
     fresh = numbers.dead if state.unacknowledged is None else state.unacknowledged
     if fresh and numbers.dead > state.dead_before:
         add("dead_growing", "warning", dead=numbers.dead, more=numbers.dead - state.dead_before, fresh=fresh)
