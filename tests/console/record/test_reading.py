@@ -54,14 +54,15 @@ def test_it_says_which_sends_became_one_and_which_of_them_won(recorded: Queue, a
         Made("sent", 98_000, b"other", n=7),
     ]
     write(Batch("orders", {}, {0: Place("9-0")}, steps))
-    (found,) = as_role("Viewer").get("/api/v1/topics/orders/biography/m", {"slot": 0}).json()["lives"]
+    browser = as_role("Viewer")
+    (found,) = browser.get("/api/v1/topics/orders/biography/m", {"slot": 0}).json()["lives"]
     first, second = found["merges"]
     assert first == {
         "first_ms": 20_000, "last_ms": 22_000, "sends": 3, "content": "latest", "due_ms": 90_000, "priority": None,
         "moves": [{"at_ms": 22_000, "due_ms": 95_000, "priority": None}], "taken_ms": 95_000,
     }  # fmt: skip
     assert (second["sends"], second["last_ms"], second["taken_ms"], second["moves"]) == (2, 97_000, None, [])
-    (lone,) = as_role("Viewer").get("/api/v1/topics/orders/biography/other", {"slot": 0}).json()["lives"]
+    (lone,) = browser.get("/api/v1/topics/orders/biography/other", {"slot": 0}).json()["lives"]
     assert lone["merges"] == []
 
 
