@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("console", "0023_sso_accounts"),
+        ("console", "0024_saved_views"),
     ]
 
     operations = [
