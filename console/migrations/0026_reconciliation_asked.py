@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("console", "0024_saved_views"),
+        ("console", "0025_alert_starving"),
     ]
 
     operations = [
