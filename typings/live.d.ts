@@ -286,6 +286,7 @@ interface PageData {
   places: Record<string, string>;
   csrf: string;
   release: string;
+  icons: [string, string];
   username: string;
   grants: Grants;
   interval_ms: number;
