@@ -73,4 +73,4 @@ RMQ(os.environ["RMQ_URL"]).send("hello", {"hello": "again"}, priority=100)`;
 
 const CURL = `curl -X POST '${api}topics/hello/messages' \\
   -H "Authorization: Bearer $RMQ_TOKEN" -H 'Content-Type: application/json' \\
-  -d '{"content": "hello", "priority": 100}'`;
+  -d '{"content": "{\\"hello\\": \\"you\\"}", "priority": 100}'`;
