@@ -50,6 +50,7 @@ declare namespace Live {
     severity: Severity;
     topic: string | null;
     values: Record<string, any>;
+    since_ms?: number | null;
   }
 
   interface Course {

@@ -21,12 +21,13 @@ router = Router(tags=["topics"])
 
 
 class Problem(Schema):
-    """`code` names it, `values` are its figures; `topic` null: the whole installation."""
+    """`code` names it, `values` are its figures; `topic` null: the whole installation; `since_ms` null: not known."""
 
     code: str
     severity: Literal["critical", "warning", "info"]
     topic: str | None
     values: dict[str, Any]
+    since_ms: int | None = None
 
 
 class Problems(Schema):
