@@ -255,7 +255,7 @@ function line(problem, address, button) {
       h("span", { class: "rc-sr" }, `${WORDS[problem.severity]}: `),
       problem.topic && problem.topic !== page.topic?.name ? [h("strong", {}, problem.topic), " "] : null,
       sentence(problem),
-      problem.since_ms ? since(problem.since_ms) : null,
+      problem.since_ms ? [" ", since(problem.since_ms)] : null,
     ),
     button,
     address ? h("a", { href: address }, gettext("Open")) : null,
