@@ -28,7 +28,8 @@ from rmq_core.model.views import (
     Unreadable,
     WorkerInfo,
 )
-from rmq_core.ops import holds, placement
+from rmq_core.ops import holds, order, placement
+from rmq_core.ops.order import Order
 from rmq_core.ops.placement import Overrides
 from rmq_core.queries import (
     by_filter,
@@ -90,6 +91,10 @@ class Inspector:
     def holds(self, topic: str | Topic) -> list[Hold]:
         """The keys that are held, and how much each hold keeps back."""
         return self.client.run(self.client.on_topic(holds.holds, topic))
+
+    def order(self, topic: str | Topic, most: int = 100, key: str | bytes | None = None) -> Order:
+        """Of a topic `in_order`: which keys wait for which version, and where that is; or one key."""
+        return self.client.run(self.client.on_topic(order.order, topic, most, key))
 
     def sample(self, topic_names: Sequence[str] | None = None, *, groups: bool = False) -> list[TopicSample]:
         """The state of topics (None: all; ``groups``: and of all groups). Cheap to repeat: only what changed is read
