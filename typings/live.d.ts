@@ -16,6 +16,7 @@ declare namespace Live {
     max_content_bytes?: number;
     description: string;
     version: number;
+    in_order: boolean;
     timed: boolean;
     broadcast: boolean;
   }

@@ -28,6 +28,7 @@ from console.api import (  # noqa: F401  (of `routers.topics`)
     messages,
     metrics,
     operations,
+    order,
     outbox,
     ownership,
     reconciliations,

@@ -17,8 +17,8 @@ from rmq_core.model.topic import Topic
 from rmq_core.ops import actions, holds, matching, order, placement, registry
 from rmq_core.ops.actions import ActionResult, References
 from rmq_core.ops.holds import Lifted
-from rmq_core.ops.order import Skipped
 from rmq_core.ops.matching import MatchingAction, MatchingResult
+from rmq_core.ops.order import Skipped
 from rmq_core.ops.sent import Sent
 from rmq_core.routes import definitions as routes
 from rmq_core.routes import redrive

@@ -21,8 +21,8 @@ from rmq_core.model.topic import Topic
 from rmq_core.ops import actions, holds, matching, order, placement, registry
 from rmq_core.ops.actions import ActionResult, References
 from rmq_core.ops.holds import Lifted
-from rmq_core.ops.order import Skipped
 from rmq_core.ops.matching import MatchingAction, MatchingResult
+from rmq_core.ops.order import Skipped
 from rmq_core.ops.sent import Sent
 from rmq_core.routes import definitions as routes
 from rmq_core.routes import redrive
@@ -111,9 +111,7 @@ class Control:
         ``instead_of``: only while that is the version that the others wait for, else `OrderMoved`. ``slot``: where its
         messages name a slot basis.
         """
-        return self.client.run(
-            self.client.on_topic(order.skip, topic, key, to=to, instead_of=instead_of, slot=slot)
-        )
+        return self.client.run(self.client.on_topic(order.skip, topic, key, to=to, instead_of=instead_of, slot=slot))
 
     def cancel_matching(
         self, topic: str | Topic, wanted: MessageFilter, *, at_most: int | None = None

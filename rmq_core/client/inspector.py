@@ -28,8 +28,7 @@ from rmq_core.model.views import (
     Unreadable,
     WorkerInfo,
 )
-from rmq_core.ops import holds, order, placement
-from rmq_core.ops.order import Order
+from rmq_core.ops import holds, placement
 from rmq_core.ops.placement import Overrides
 from rmq_core.queries import (
     by_filter,
@@ -46,6 +45,7 @@ from rmq_core.queries import (
     slot_details,
     stored_groups,
 )
+from rmq_core.queries.order import Order, order
 from rmq_core.queries.owners import OwnershipEvent, SlotOwner
 from rmq_core.queries.sampling import SampleCache
 from rmq_core.routes import status as route_status
@@ -94,7 +94,7 @@ class Inspector:
 
     def order(self, topic: str | Topic, most: int = 100, key: str | bytes | None = None) -> Order:
         """Of a topic `in_order`: which keys wait for which version, and where that is; or one key."""
-        return self.client.run(self.client.on_topic(order.order, topic, most, key))
+        return self.client.run(self.client.on_topic(order, topic, most, key))
 
     def sample(self, topic_names: Sequence[str] | None = None, *, groups: bool = False) -> list[TopicSample]:
         """The state of topics (None: all; ``groups``: and of all groups). Cheap to repeat: only what changed is read

@@ -218,10 +218,14 @@ def header_bytes(headers: Mapping[str, str]) -> bytes:
 def in_order_id(key: bytes | None, version: int, topic: Topic) -> bytes:
     """The id of one version of a key, where versions are in order. Raises `InvalidMessage`."""
     if key is None or not version:
-        raise InvalidMessage(f"topic {topic.name!r} hands out versions in order: a message needs key= and version=, from 1")
+        raise InvalidMessage(
+            f"topic {topic.name!r} hands out versions in order: a message needs key= and version=, from 1"
+        )
     ident = b"%b#%d" % (key, version)
     if len(ident) > KEY_MAX:
-        raise InvalidMessage(f"key and version must have {KEY_MAX - 1} bytes at most together, as their topic is in order")
+        raise InvalidMessage(
+            f"key and version must have {KEY_MAX - 1} bytes at most together, as their topic is in order"
+        )
     return ident
 
 

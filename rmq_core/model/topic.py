@@ -135,8 +135,8 @@ class Topic:
     """Wait: after a failure the next of that slot basis is handed out when the failed one is done, or dead; others of
     the slot go on."""
     in_order: bool = False
-    """Whether each version of a key is a message of its own, handed out when the one before it has been handled. Messages
-    must name a ``key`` and a ``version``."""
+    """Whether each version of a key is a message of its own, handed out when the one before it has been handled.
+    Messages must name a ``key`` and a ``version``."""
     first_version: int = 1
     """In order: with which version a key begins; 0: with whichever comes first."""
     skip_after_ms: int = 0

@@ -21,6 +21,7 @@ from rmq_core.queries import definitions, stored_groups
 SLOTS_AT_ONCE = 128
 SUMS = (
     *("backlog", "ready", "retrying", "held", "prepare", "dead", "trash", "length", "lag", "missed"),
+    *("in_order", "waits_since_ms", "skipped"),
     *("counters", "lateness", "ledger_gap"),
     *("oldest_due_ms", "oldest_taken_ms", "with_deadlines", "journal_marks"),
 )

@@ -86,7 +86,13 @@ class Plan:
             return ("*", len(pairs), *pairs)
         expires = _expires(delivery, topic)
         merges = topic.merge is not Merge.NEVER
-        if merges and not topic.in_order and not target.key and not isinstance(delivery, EntryDelivery) and expires[:1] != b"+":
+        if (
+            merges
+            and not topic.in_order
+            and not target.key
+            and not isinstance(delivery, EntryDelivery)
+            and expires[:1] != b"+"
+        ):
             return (None, delivery.raw_id, delivery.raw_body or b"")
         content, all_headers = _content(delivery), delivery.headers
         if not content:

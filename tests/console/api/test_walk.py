@@ -54,6 +54,10 @@ ROUTES: dict[tuple[str, str], Route] = {
     ("GET", "/topics/{topic}/holds"): Route(VIEW, "/topics/orders/holds"),
     ("POST", "/topics/{topic}/holds"): Route(Action.HOLD, "/topics/orders/holds", {"id": "a", **REASON}),
     ("POST", "/topics/{topic}/holds/{ref}:lift"): Route(Action.LIFT, "/topics/orders/holds/0-1:lift", {}),
+    ("GET", "/topics/{topic}/order"): Route(VIEW, "/topics/orders/order"),
+    ("POST", "/topics/{topic}/order:skip"): Route(
+        Action.SKIP, "/topics/orders/order:skip", {"key": "a", "instead_of": 1, **REASON}
+    ),
     ("POST", "/topics/{topic}/slots:pin"): Route(
         Action.PIN, "/topics/orders/slots:pin", {"worker": "w", "slots": "0", **REASON}
     ),

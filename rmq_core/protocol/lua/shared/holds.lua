@@ -140,14 +140,13 @@ if HOLDS or LISTS_HOLDS then
         left[#left + 1] = hold
       else
         local low = HELD_FROM + hold.number * SHIFT
-        local found = redis.call(
-          'ZRANGEBYSCORE', RETRY, ms_text(low), ms_text(low + SHIFT - 1), 'WITHSCORES', 'LIMIT', 0, room
-        )
+        local from, to = ms_text(low), ms_text(low + SHIFT - 1)
+        local found = redis.call('ZRANGEBYSCORE', RETRY, from, to, 'WITHSCORES', 'LIMIT', 0, room)
         for i = 1, #found, 2 do
           lift_one(found[i], tonumber(found[i + 1]))
         end
         moved = moved + #found / 2
-        if #found == room * 2 then
+        if #found == room * 2 and redis.call('ZCOUNT', RETRY, from, to) > 0 then
           left[#left + 1] = hold
         elseif hold.kind == 'o' then
           redis.call('UNLINK', ORDER_WAITS, ORDER_SINCE)
