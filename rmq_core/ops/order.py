@@ -36,14 +36,14 @@ def skip(
     ``instead_of``: only while that is the version that the others wait for, else `OrderMoved`. ``slot``: where its
     messages name a slot basis. Raises `InvalidMessage`, `WrongKind`.
     """
-    if not topic.in_order:
-        raise WrongKind(f"topic {topic.name!r} hands out versions in no order: it is not in_order")
     raw = raw_id(key)
     if not raw:
         raise InvalidMessage("key must not be empty")
     for name, version in (("to", to), ("instead_of", instead_of)):
         if version is not None:
             whole(name, version, 1, SCORE_MAX - 1)
+    if not topic.in_order:
+        raise WrongKind(f"topic {topic.name!r} hands out versions in no order: it is not in_order")
     place = slot_for(raw, topic.slots) if slot is None else slot_of(topic, slot)
     values = (raw, "" if to is None else to, "" if instead_of is None else instead_of)
     ((status, version),) = yield from with_looks(

@@ -10,9 +10,9 @@ import { bulkButton } from "../parts/bulk.js";
 import { exportMenu } from "../parts/bulkexport.js";
 import { Clusters } from "../parts/clusters.js";
 import { canHold, Holds, holdButton } from "../parts/holds.js";
-import { Order } from "../parts/order.js";
 import { MessageList } from "../parts/messagelist.js";
 import { openFromAddress, openMessage } from "../parts/messagepanel.js";
+import { Order } from "../parts/order.js";
 import { asOf, moreFoot, slotInput } from "../parts/pagesoflists.js";
 import { Search } from "../parts/search.js";
 
