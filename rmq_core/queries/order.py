@@ -107,8 +107,10 @@ def _waiting(keyspace: Keyspace, topic: Topic, found: Sequence[tuple[float, int,
     waiting = []
     for at, (since, slot, key) in enumerate(found):
         if firsts[at]:
-            awaited = _awaited(scores[at * 5 : at * 5 + 5])
-            waiting.append(Waiting(slot, key, nexts[at], awaited, int(firsts[at][0][-16:]), counts[at], int(since)))
+            lowest, awaited = int(firsts[at][0][-16:]), _awaited(scores[at * 5 : at * 5 + 5])
+            # A key that begins elsewhere by now: its first version has been set aside, and nobody will call it.
+            awaited = "missing" if lowest == nexts[at] else awaited
+            waiting.append(Waiting(slot, key, nexts[at], awaited, lowest, counts[at], int(since)))
     return waiting
 
 

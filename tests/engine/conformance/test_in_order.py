@@ -123,6 +123,12 @@ async def test_a_key_begins_where_its_topic_says(bench: Bench) -> None:
     await bench.redefine(topic, first_version=100)
     await bench.q.send_many("work", [made(101, "b"), made(99, "b"), made(100, "b")])
     assert await texts(bench) == ["b100", "b101"]
+    await bench.q.send("work", made(150, "c"))
+    assert await texts(bench) == []
+    await bench.redefine(await bench.q.topic("work"), first_version=150)
+    assert await waits(bench) == [("c", 150, "missing", 150, 1)], "what waits already is let go by hand"
+    await bench.control.skip("work", "c")
+    assert await texts(bench) == ["c150"]
 
 
 async def test_skipping(bench: Bench) -> None:

@@ -104,8 +104,9 @@ if ORDER then
     local keys = redis.call('ZRANGEBYSCORE', ORDER_SINCE, '-inf', ms_text(now - ORDER.skip_after), 'LIMIT', 0, most)
     for _, key in ipairs(keys) do
       local version = ORDER.lowest_waiting(key)
-      local wanted = version and key .. '#' .. ms_text((ORDER.last_handled(key) or 0) + 1)
-      if wanted and (waiting(wanted) or redis.call('ZSCORE', PREPARE, wanted)) then
+      local following = (ORDER.last_handled(key) or 0) + 1
+      local wanted = version and key .. '#' .. ms_text(following)
+      if wanted and version > following and (waiting(wanted) or redis.call('ZSCORE', PREPARE, wanted)) then
         redis.call('ZREM', ORDER_SINCE, key)
         redis.call('ZADD', ORDER_SINCE, now, key) -- it will come by itself
       elseif wanted then
