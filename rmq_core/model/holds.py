@@ -20,8 +20,8 @@ NOTE_MAX = 200
 FOR_MAX_MS = 366 * 86_400_000
 
 HoldOf: TypeAlias = Literal["id", "slot_basis", "failure", "order"]
-"""What it is of: a key; the others of a slot basis, which wait for one that failed, whose id is its note; all versions of
-a slot that wait for one before them (`queries.order` tells of these)."""
+"""What it is of: a key; the others of a slot basis, which wait for one that failed, whose id is its note; all versions
+of a slot that wait for one before them (`queries.order` tells of these)."""
 _KINDS: dict[str, HoldOf] = {"i": "id", "b": "slot_basis", "f": "failure", "o": "order"}
 LETTERS: dict[HoldOf, str] = {of: letter for letter, of in _KINDS.items()}
 

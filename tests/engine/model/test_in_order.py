@@ -1,4 +1,4 @@
-"""Beside a model of a few lines: a version of a key is handed out when the one before it has been handled, and no other."""
+"""Beside a model of a few lines: a version of a key is handed out when the one before it has been handled, no other."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def ref(key: str, version: int) -> MessageRef:
 
 
 class Machine(RuleBasedStateMachine):
-    """``last``: the version of a key that was handled last. The others: which versions wait, are in flight, and so on."""
+    """``last``: the version of a key that was handled last. The others: which wait, are in flight, and so on."""
 
     queue: TestQueue
 
