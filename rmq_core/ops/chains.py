@@ -51,6 +51,9 @@ class Followed(Protocol):
     def headers(self) -> dict[str, str]: ...
 
     @property
+    def tenant(self) -> str: ...
+
+    @property
     def raw_body(self) -> Any: ...
 
 
@@ -76,13 +79,14 @@ def succeeded(keyspace: Keyspace, deliveries: Iterable[Followed], send: Send) ->
             continue
         plan = plan_of(each.headers)
         if plan.if_done is not None:
-            yield from _send(plan.if_done, send, each.topic, each.slot, each.raw_id)
+            yield from _send(plan.if_done, send, each.topic, each.slot, each.raw_id, each.tenant)
         if plan.member is not None:
             name, number = plan.member
             key = keyspace.together(name)
             (then,) = yield [Call(script("together_done"), [key], [number])]
             if then:
-                yield from _send(Addressed.from_value(json.loads(then)), send, each.topic, each.slot, each.raw_id)
+                following = Addressed.from_value(json.loads(then))
+                yield from _send(following, send, each.topic, each.slot, each.raw_id, each.tenant)
                 yield [("DEL", key)]
 
 
@@ -93,9 +97,10 @@ def dead(keyspace: Keyspace, topic: Topic, slot: int, send: Send) -> Operation[i
     paid = []
     for entry, raw_id, body in zip(found[::3], found[1::3], found[2::3], strict=True):
         try:
-            then = plan_of(decode_body(body).headers).if_dead
+            died = decode_body(body)
+            then = plan_of(died.headers).if_dead
             if then is not None:
-                yield from _send(then, send, topic.name, slot, raw_id)
+                yield from _send(then, send, topic.name, slot, raw_id, died.tenant)
         except ConnectionLost:
             raise
         except RMQError as error:
@@ -108,7 +113,8 @@ def dead(keyspace: Keyspace, topic: Topic, slot: int, send: Send) -> Operation[i
     return int(left)
 
 
-def _send(given: Addressed, send: Send, topic: str, slot: int, raw_id: bytes) -> Operation[None]:
+def _send(given: Addressed, send: Send, topic: str, slot: int, raw_id: bytes, tenant: str) -> Operation[None]:
+    """``tenant``: whose the message is that it follows, and so its own where it names none."""
     message = composed(given)
     after = f"{topic} {slot} {id_to_text(raw_id)}"
     headers = {**(message.headers or {}), AFTER_HEADER: after}
@@ -117,7 +123,8 @@ def _send(given: Addressed, send: Send, topic: str, slot: int, raw_id: bytes) ->
     else:
         # Where nothing merges, the same id: so that it merges should it be sent twice.
         own_id = b"then-%b" % digest(f"{after} {given.to_value()}".encode(errors="replace")).hex().encode()
-        message = replace(message, headers=headers, own_id=own_id)
+        whose = (tenant or None) if message.tenant is None else message.tenant
+        message = replace(message, headers=headers, own_id=own_id, tenant=whose)
     yield from send(given.topic, message, True)
 
 

@@ -134,3 +134,21 @@ async def test_what_is_wrong_is_refused_where_it_is_said(bench: Bench) -> None:
             plan_of({THEN_HEADER: odd})
     nested = Addressed("t", b"\xff", at=FAR_MS, key=b"\x00", if_done=Addressed("u", None))
     assert Addressed.from_value(json.loads(json.dumps(nested.to_value()))).to_value() == nested.to_value()
+
+
+async def test_what_follows_is_of_the_same_tenant_unless_it_names_one(bench: Bench) -> None:
+    await topics(bench)
+    other = Addressed("ship", "other", priority=500, tenant="globex")
+    nobody = Addressed("ship", "nobody", priority=500, tenant="")
+    for name, then in (("own", Addressed("ship", "own", priority=500)), ("other", other), ("nobody", nobody)):
+        await bench.q.send("work", name, priority=20, tenant="acme", if_done=then, if_dead=ALARM)
+    for each in await bench.q.take("work", 10):
+        await bench.q.ack(each)
+    assert {each.text: each.tenant for each in await bench.drain("ship")} == {
+        "own": "acme",
+        "other": "globex",
+        "nobody": "",
+    }
+    await bench.q.send("work", "dies", priority=20, tenant="acme", if_dead=ALARM)
+    await bench.q.reject(await bench.take_one())
+    assert [each.tenant for each in await bench.drain("alarm")] == ["acme"]
