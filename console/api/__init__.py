@@ -43,6 +43,7 @@ from console.api import (  # noqa: F401  (of `routers.topics`)
     screens,
     searching,
     sending,
+    sets,
     telling,
     tenants,
     topics,
@@ -82,6 +83,7 @@ api.add_router("/screens", screens.router)
 api.add_router("/links", screen_links.router)
 api.add_router("/views", views.router)
 api.add_router("/favourites", favourites.router)
+api.add_router("/sets", sets.router)
 api.add_router("/recurring", recurring.router)
 api.add_router("/outbox", outbox.router)
 api.add_router("/metrics", metrics.router)

@@ -73,6 +73,14 @@ ROUTES: dict[tuple[str, str], Route] = {
     ("POST", "/topics/{topic}/messages"): Route(
         Action.SEND, "/topics/orders/messages", {"content": "a", "delay_ms": 60_000}
     ),
+    ("POST", "/sets/{name}"): Route(
+        Action.SEND,
+        "/sets/s",
+        {
+            "messages": [{"topic": "orders", "content": "a", "in_ms": 60_000}],
+            "if_done": {"topic": "orders", "content": "b", "in_ms": 60_000},
+        },
+    ),
     ("POST", "/topics/{topic}:take"): Route(OPERATE, "/topics/orders:take", {}, also=READ),
     ("POST", "/topics/{topic}:settle"): Route(
         OPERATE, "/topics/orders:settle", {"settle": [{"receipt": "x"}]}, also=READ
