@@ -32,6 +32,8 @@ declare namespace Live {
     delayed: number;
     retrying: number;
     held: number;
+    order_keys: number;
+    order_ms: number;
     in_flight: number;
     dead: number;
     lag_ms: number;
@@ -289,6 +291,7 @@ interface PageData {
   release: string;
   username: string;
   grants: Grants;
+  trace_link: string;
   interval_ms: number;
   lag_warning_ms: number;
   now_ms: number | null;

@@ -142,7 +142,7 @@ def _of_topic(state: TopicState, lag_warning_ms: int) -> list[Problem]:
     elif not topic.timed and numbers.ready > max(BACKLOG_NOTED, BACKLOG_GROWTH * state.ready_before):
         add("falling_behind", "warning", ready=numbers.ready, before=state.ready_before)
     if numbers.order_ms > lag_warning_ms and not topic.paused:
-        add("order_stuck", "warning", keys=numbers.in_order, for_ms=numbers.order_ms)
+        add("order_stuck", "warning", keys=numbers.order_keys, for_ms=numbers.order_ms)
     fresh = numbers.dead if state.unacknowledged is None else state.unacknowledged
     if fresh and numbers.dead > state.dead_before:
         add("dead_growing", "warning", dead=numbers.dead, more=numbers.dead - state.dead_before, fresh=fresh)

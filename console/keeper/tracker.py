@@ -42,7 +42,7 @@ class Numbers:
     """Of a stream: entries kept. None of them waits for anybody."""
     held: int = 0
     """Kept back by holds; part of the backlog."""
-    in_order: int = 0
+    order_keys: int = 0
     """Keys of which versions wait for one before them."""
     order_ms: int = 0
     """How long the order of one of these has not moved."""
@@ -154,7 +154,7 @@ def numbers_of(sample: TopicSample) -> dict[str, Any]:
         numbers |= {"backlog": sample.backlog + ahead, "ready": sample.ready + ahead}
         return numbers | {"lag": sample.lag, "missed": sample.missed}
     if sample.in_order:
-        numbers |= {"in_order": sample.in_order, "order_ms": sample.order_waits_ms}
+        numbers |= {"order_keys": sample.in_order, "order_ms": sample.order_waits_ms}
     return numbers
 
 

@@ -30,6 +30,8 @@ class Options:
     """First part of every key; that of `RMQ_CONSOLE`."""
     databases: list[str] = field(default_factory=lambda: ["default"])
     """Those of `DATABASES` that have an outbox. Each is migrated: `manage.py migrate --database=NAME`."""
+    hooks: list[str] = field(default_factory=list)
+    """What runs around `outbox.send`, as `package.module:attribute`, as around other sends; the first outermost."""
     fast_path: bool = True
     """Send right after the commit, in the process that has committed; the relays then only take what that missed."""
     batch: int = 1_000
