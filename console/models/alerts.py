@@ -31,7 +31,8 @@ PROBLEMS = (
     "no_workers", "unowned", "lagging", "falling_behind", "dead_growing", "dead", "stuck", "ledger", "journal_full",
     "group_stuck", "group_behind", "missed", "lag_unknown", "worker_lost", "zookeeper_away", "memory", "eviction",
     "unreadable_topic", "unreadable_worker", "outbox_away", "outbox_lagging", "outbox_parked", "recurring_failing",
-    "route_failing", "route_idle", "objective_burning", "objective_missed", "order_stuck",
+    "route_failing", "route_idle", "objective_burning", "objective_missed",
+    "starving", "order_stuck",
 )  # fmt: skip
 """Codes of the keeper's list of problems."""
 
