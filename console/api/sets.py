@@ -56,7 +56,7 @@ class SetAnswer(Schema):
     url_name="set",
     summary="Send a set of messages, and another one when all have succeeded",
 )
-def send(request: HttpRequest, name: SetName, body: SetBody) -> dict[str, Any]:
+def send_together(request: HttpRequest, name: SetName, body: SetBody) -> dict[str, Any]:
     """Doing it again under the same name is harmless while the set is kept."""
     caller = caller_of(request)
     given = [*body.messages, body.if_done, *([] if body.if_dead is None else [body.if_dead])]
