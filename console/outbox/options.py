@@ -93,6 +93,9 @@ def _check(name: str, value: Any) -> None:
             raise ValueError("must be a list of names of DATABASES.")
         if unknown := [one for one in value if one not in settings.DATABASES]:
             raise ValueError(f"DATABASES has no {', '.join(unknown)}.")
+    elif name == "hooks":
+        if isinstance(value, str) or not all(isinstance(one, str) and ":" in one for one in value):
+            raise ValueError("must be a list of package.module:attribute.")
     elif not isinstance(value, str):
         raise ValueError("must be text.")
     elif name == "redis_url":

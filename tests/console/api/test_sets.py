@@ -35,9 +35,13 @@ def test_what_cannot_be_is_refused_before_anything_is_sent(queue: Queue, operato
         queue.topic(name)
     own = [{**MEMBERS[0], "if_done": SHIP}]
     hidden = [{**MEMBERS[0], "headers": {"rmq-then": "{}"}}]
-    for wrong in ([{"topic": "orders", "content": "no time"}], own, hidden, [{**MEMBERS[0], "odd": 1}]):
-        problem(operator("POST", "/sets/s", body(messages=wrong)), 422)
-    problem(operator("POST", "/sets/s", body(if_done={**SHIP, "topic": "nowhere"}, messages=[*MEMBERS, 7])), 422)
+    for wrong in (hidden, [{**MEMBERS[0], "odd": 1}]):
+        problem(operator("POST", "/sets/s", body(messages=wrong)), 422, "invalid")
+    for wrong in ([{"topic": "orders", "content": "no time"}], own):
+        problem(operator("POST", "/sets/s", body(messages=wrong)), 422, "invalid_message")
+    problem(
+        operator("POST", "/sets/s", body(if_done={**SHIP, "topic": "nowhere"}, messages=[*MEMBERS, 7])), 422, "invalid"
+    )
     assert queue.client.take("orders", 10) == []
 
 
@@ -45,5 +49,5 @@ def test_who_sends_must_be_allowed_to_send_what_follows(queue: Queue, db: None) 
     for name in ("orders", "ship"):
         queue.topic(name)
     some = Caller(*make_token("Operator", topics="orders"))
-    problem(some("POST", "/sets/s", body()), 403)
+    problem(some("POST", "/sets/s", body()), 403, "out_of_scope")
     assert queue.client.take("orders", 10) == []
