@@ -263,8 +263,9 @@ class ClientCore:
     def settled(
         self, settle: Callable[..., Operation[Statuses]], deliveries: Sequence[Delivery], **options: Any
     ) -> Operation[list[SettleStatus]]:
-        """Settles deliveries of one topic. Those of a topic that is gone, or of a slot it has no more, are stale. Raises
-        what keeps what follows one of them from being sent, once the others are settled.
+        """Settles deliveries of one topic. Those of a topic that is gone, or of a slot it has no more, are stale.
+
+        Raises why what follows one of them cannot be sent; the others are settled.
         """
         name = same_topic(deliveries)
         refused: dict[int, RMQError] = {}
