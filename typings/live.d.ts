@@ -53,6 +53,7 @@ declare namespace Live {
     severity: Severity;
     topic: string | null;
     values: Record<string, any>;
+    since_ms?: number | null;
   }
 
   interface Course {
@@ -289,6 +290,7 @@ interface PageData {
   places: Record<string, string>;
   csrf: string;
   release: string;
+  icons: [string, string];
   username: string;
   grants: Grants;
   trace_link: string;
