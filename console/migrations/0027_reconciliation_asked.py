@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("console", "0025_alert_starving"),
+        ("console", "0026_order_stuck_and_tenants"),
     ]
 
     operations = [
