@@ -16,7 +16,7 @@ from rmq_core.model.topic import Topic
 from rmq_core.pipeline import data_set, gaps, repair_data
 from rmq_core.pipeline.accounts import accounts, lives, with_lives
 from rmq_core.pipeline.archived import Archive
-from rmq_core.pipeline.lost import USED, LeftOut, lacking
+from rmq_core.pipeline.lost import USED, LeftOut, lacking, live_slots
 from rmq_core.pipeline.reading import load, together
 from rmq_core.pipeline.replay import SLOT, ms_of, replay
 from rmq_core.pipeline.small import small
@@ -76,7 +76,7 @@ def candidates(
     from pyspark.sql import functions as F
 
     names = [topic.name for topic in topics]
-    here = {topic.name for topic in replace(options, topics=()).definitions()}
+    here = {topic.name: topic for topic in replace(options, topics=()).definitions()}
     asked = tuple(name for name in names if name in here)
     journal = load(session, replace(options, topics=asked), "rmq_journal") if asked else None
     if journal is None:
@@ -91,11 +91,22 @@ def candidates(
     torn = all_lives.where(lacking() | F.col("life").isNull()).select(*SLOT, F.col("life").isNull().alias("all"))
     told = lives(accounts(until)).select(*SLOT, "life", "reason").join(torn.distinct(), [*SLOT], "full")
     damage = F.when(F.col("all"), "slot").when(~F.col("all"), "file").otherwise(F.col("reason"))
-    lost, left_out = chosen([row.asDict() for row in told.select(*SLOT, "life", damage.alias("damage")).collect()])
+    rows = [row.asDict() for row in told.select(*SLOT, "life", damage.alias("damage")).collect()]
+    heard = {(row.topic, row.slot) for row in all_lives.select(*SLOT).distinct().collect()}
+    lost, left_out = chosen(rows + _unheard(options, [here[name] for name in asked], heard))
     state = small(session, lost, "topic string, slot int, chosen int")
     events = until.join(F.broadcast(state), [*SLOT]).where("life = chosen").drop("chosen")
     replayed = replay(events).where("waiting > 0 OR in_flight > 0 OR dead > 0")
     return repair_data.copies(replayed, events), left_out
+
+
+def _unheard(options: SourceOptions, topics: list[Topic], heard: set[tuple[str, int]]) -> list[dict[str, Any]]:
+    """Slots that have journaled something of which nobody has anything."""
+    return [
+        {"topic": topic, "slot": slot, "life": 0, "damage": "trimmed"}
+        for topic, slot, journaled, _, _ in live_slots(options, topics)
+        if journaled and (topic, slot) not in heard
+    ]
 
 
 def chosen(rows: list[dict[str, Any]]) -> tuple[list[tuple[str, int, int]], tuple[LeftOut, ...]]:

@@ -106,8 +106,12 @@ def test_without_a_moment_it_is_as_now(spark: Any, client: RMQ, other: RMQ, tmp_
     path, options = str(tmp_path / "archive"), SourceOptions(client.target.url, client.keyspace.namespace, (), 4)
     client.define(Topic("work", TopicKind.PRIORITY, slots=1, journal=Journal.FULL))
     client.send_many("work", [PriorityMessage(f"m{i}", priority=100) for i in range(3)])
+    client.define(Topic("dark", TopicKind.PRIORITY, slots=1, journal=Journal.FULL))
+    client.send("dark", PriorityMessage("of which no archive knows", priority=100))
+    client.connection.run([("XTRIM", client.keyspace.slot("dark", 0).journal, "MAXLEN", 0)])
     archive(spark, options, path)
     client.ack(client.take("work", 1))
     client.send("work", PriorityMessage("in the journal only", priority=60))
     did = restore(spark, options, path, rehearsal=Rehearsal(other.keyspace.namespace))
     assert did.restored == 3 and held(other, "work") == held(client, "work")
+    assert [(each.topic, each.reason) for each in did.left_out] == [("dark", "trimmed")]
