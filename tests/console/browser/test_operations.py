@@ -75,6 +75,8 @@ def test_500_of_2000_delayed_messages_are_cancelled_by_a_filter(open_page: Open,
     expect(dialog).to_contain_text("2,000 messages match.")
     dialog.get_by_label("Text in id or content").fill("wrong-")
     expect(dialog).to_contain_text("500 messages match.")
+    expect(dialog).to_contain_text("It looks at 2,000 messages to find them.")
+    expect(dialog).to_contain_text("Redis works about")
     expect(dialog).to_contain_text("every message that is delayed · has “wrong-” in its id or content")
     expect(dialog.get_by_label(re.compile("type the topic's name"))).to_be_hidden()
     dialog.get_by_role("group", name="Action").get_by_role("button", name="Cancel").click()
