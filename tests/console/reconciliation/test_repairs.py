@@ -16,8 +16,8 @@ from console.errors import BadRequest
 from console.jobs import operations as jobs
 from console.models import AuditEntry, Finding, MessageRecord, Operation, Reconciliation
 from console.record.life import key_of
-from console.usecases import repairs
 from console.serializers.operations import canary_messages
+from console.usecases import repairs
 from console.usecases.actor import Actor
 from console.usecases.canary import Canary
 from console.usecases.repairs import RepairRequest
