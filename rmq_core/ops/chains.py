@@ -96,6 +96,19 @@ def succeeded(keyspace: Keyspace, deliveries: Iterable[Followed], send: Send) ->
                 yield [("DEL", key)]
 
 
+def all_succeeded(keyspace: Keyspace, deliveries: Sequence[Followed], send: Send) -> Operation[dict[int, RMQError]]:
+    """The same of several; which of them must not be acknowledged, because what follows is refused."""
+    refused: dict[int, RMQError] = {}
+    for position, each in enumerate(deliveries):
+        try:
+            yield from succeeded(keyspace, [each], send)
+        except ConnectionLost:
+            raise
+        except RMQError as error:
+            refused[position] = error
+    return refused
+
+
 def dead(keyspace: Keyspace, topic: Topic, slot: int, send: Send) -> Operation[int]:
     """Sends what follows those that have died in a slot; how many are left. What cannot be sent stays."""
     left, last = 0, b""

@@ -119,6 +119,20 @@ async def test_what_cannot_be_sent_keeps_its_message(bench: Bench) -> None:
     assert [each.text for each in await bench.drain("gone")] == ["1", "2"]
 
 
+async def test_what_cannot_be_followed_keeps_no_other_from_being_done(bench: Bench) -> None:
+    await topics(bench)
+    for name, target in (("a", "gone"), ("b", "ship")):
+        after = Addressed(target, "next", priority=20)
+        await bench.q.send("work", name, priority=20, slot_basis="a", if_done=after)
+    taken = await bench.q.take("work", 2)
+    with pytest.raises(UnknownTopic):
+        await bench.q.ack(taken)
+    assert len(await bench.drain("ship")) == 1
+    (failed,) = [each for each in taken if each.text == "a"]
+    assert await bench.q.ack([each for each in taken if each.text == "b"]) == ["stale"], "it is done"
+    assert await bench.q.reject(failed) == ["done"]
+
+
 async def test_what_is_wrong_is_refused_where_it_is_said(bench: Bench) -> None:
     await topics(bench)
     for if_done in ("ship", PriorityMessage("a", 20), Addressed("ship", "no time, but", in_ms=1, priority=20)):
