@@ -222,3 +222,21 @@ async def test_whatever_a_send_takes_may_follow(bench: Bench) -> None:
     assert (shipped.priority, shipped.headers["base64"]) == (20, "no, a header")
     (entry,) = (await bench.q.read("told")).entries
     assert entry.fields == {"raw": b"\xff", "text": b"t"}
+
+
+async def test_what_follows_is_of_the_same_tenant_unless_it_names_one(bench: Bench) -> None:
+    await topics(bench)
+    other = Addressed("ship", "other", priority=500, tenant="globex")
+    nobody = Addressed("ship", "nobody", priority=500, tenant="")
+    for name, then in (("own", Addressed("ship", "own", priority=500)), ("other", other), ("nobody", nobody)):
+        await bench.q.send("work", name, priority=20, tenant="acme", if_done=then, if_dead=ALARM)
+    for each in await bench.q.take("work", 10):
+        await bench.q.ack(each)
+    assert {each.text: each.tenant for each in await bench.drain("ship")} == {
+        "own": "acme",
+        "other": "globex",
+        "nobody": "",
+    }
+    await bench.q.send("work", "dies", priority=20, tenant="acme", if_dead=ALARM)
+    await bench.q.reject(await bench.take_one())
+    assert [each.tenant for each in await bench.drain("alarm")] == ["acme"]
