@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from console.engine import async_engine
+from console.keeper import live_tasks
+from console.keeper.live_tasks import Sampling
 from console.live.changes import overview_changes
 from console.live.frames import Frames, frames
 from console.options import options
@@ -100,3 +102,22 @@ async def test_who_comes_at_once_is_read_for_once(queue: Queue, monkeypatch: pyt
     await kept.text(keys.sparks, store.read_sparks(keys.sparks))
     assert reads == 2
     await client.close()
+
+
+async def test_one_dear_look_makes_nobody_wait(queue: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first of a keeper writes down a thousand topics; only what stays dear makes looks rarer."""
+    engine = async_engine()
+    task = Sampling(engine, LiveKeys(options().namespace))
+    usual = task.every_s
+    clock = iter([0.0, 2.0, 2.0, 2.01, 3.0, 5.0, 5.0, 8.0])
+    monkeypatch.setattr(live_tasks.time, "process_time", lambda: next(clock))
+
+    async def nothing() -> None: ...
+
+    monkeypatch.setattr(task, "_look", nothing)
+    paces = []
+    for _ in range(4):
+        await task.round()
+        paces.append(task.every_s)
+    assert paces == [usual, usual, usual, 20.0]
+    await engine.client.close()
