@@ -8,6 +8,7 @@ from console import converters  # noqa: F401  (of the addresses below)
 from console.api import (  # noqa: F401  (of `routers.topics`)
     alerts,
     audit,
+    bands,
     biography,
     bulk,
     clusters,
@@ -16,6 +17,7 @@ from console.api import (  # noqa: F401  (of `routers.topics`)
     definitions,
     entries,
     errors,
+    favourites,
     findings,
     fleet,
     forecast,
@@ -44,6 +46,7 @@ from console.api import (  # noqa: F401  (of `routers.topics`)
     telling,
     tenants,
     topics,
+    views,
     why,
     windows,
 )
@@ -77,6 +80,8 @@ api.add_router("/audit", audit.router)
 api.add_router("/alerts", alerts.router)
 api.add_router("/screens", screens.router)
 api.add_router("/links", screen_links.router)
+api.add_router("/views", views.router)
+api.add_router("/favourites", favourites.router)
 api.add_router("/recurring", recurring.router)
 api.add_router("/outbox", outbox.router)
 api.add_router("/metrics", metrics.router)
