@@ -70,10 +70,11 @@ def mark_sent(delivery: AlertDelivery, now_ms: int) -> None:
     for pause_s in MARK_AGAIN_S:
         try:
             _mark(delivery, now_ms)
-            return
         except DatabaseError:
             connection.close_if_unusable_or_obsolete()
             time.sleep(pause_s)
+        else:
+            return
     _mark(delivery, now_ms)
 
 

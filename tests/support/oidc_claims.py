@@ -7,7 +7,6 @@ from typing import Any
 
 from oauth2_provider.oauth2_validators import OAuth2Validator
 
-
 ASKED = Counter[str]()
 """How often a console wanted to know whether somebody is still there."""
 
