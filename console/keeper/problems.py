@@ -35,12 +35,14 @@ STUCK_AFTER = 2.0
 
 @dataclass(frozen=True)
 class Problem:
-    """`code` names the sentence the page shows; `values` fills it in; `topic` None: the whole installation."""
+    """`code` names the sentence the page shows; `values` fills it in; `topic` None: the whole installation;
+    `since_ms` None: not known (yet)."""
 
     code: str
     severity: Severity
     topic: str | None = None
     values: Mapping[str, Any] = field(default_factory=dict)
+    since_ms: int | None = None
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -144,6 +146,8 @@ def _of_topic(state: TopicState, lag_warning_ms: int) -> list[Problem]:
         )
     elif not topic.timed and numbers.ready > max(BACKLOG_NOTED, BACKLOG_GROWTH * state.ready_before):
         add("falling_behind", "warning", ready=numbers.ready, before=state.ready_before)
+    if numbers.order_ms > lag_warning_ms and not topic.paused:
+        add("order_stuck", "warning", keys=numbers.order_keys, for_ms=numbers.order_ms)
     if state.bands is not None and (starving := state.bands.starving):
         longest = starving[0]
         where = {"slots": len({each.slot for each in starving}), "slot": longest.slot, "priority": longest.priority}

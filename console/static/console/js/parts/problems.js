@@ -1,6 +1,6 @@
 // What each problem code means, in words.
 import { all, focusedElement, h, icon, replace } from "../core/dom.js";
-import { count, dateTime, duration, rate } from "../core/format.js";
+import { count, dateTime, duration, rate, time } from "../core/format.js";
 import { page } from "../core/page.js";
 import { fill, gettext, ngettext } from "../core/text.js";
 
@@ -49,6 +49,15 @@ const SENTENCES = {
     fill(ngettext("Paused; %(ready)s message is ready.", "Paused; %(ready)s messages are ready.", v.ready), {
       ready: count(v.ready),
     }),
+  order_stuck: (/** @type {Record<string, any>} */ v) =>
+    fill(
+      ngettext(
+        "Versions of %(keys)s key wait for one before them; its order has not moved for %(time)s.",
+        "Versions of %(keys)s keys wait for one before them; the order of one has not moved for %(time)s.",
+        v.keys,
+      ),
+      { keys: count(v.keys), time: duration(v.for_ms) },
+    ),
   stuck: (/** @type {Record<string, any>} */ v) =>
     fill(gettext("A delivery has been in flight for %(age)s."), { age: duration(v.oldest_ms) }),
   ledger: (/** @type {Record<string, any>} */ v) =>
@@ -157,6 +166,7 @@ export const CHIPS = {
   no_workers: gettext("No workers"),
   unowned: gettext("No owner"),
   lagging: gettext("Lagging"),
+  order_stuck: gettext("Order stands still"),
   falling_behind: gettext("Falling behind"),
   dead_growing: gettext("Dead growing"),
   dead: gettext("Dead letters"),
@@ -180,6 +190,16 @@ const WORDS = { critical: gettext("Critical"), warning: gettext("Warning"), info
 
 export const sentence = (/** @type {Pick<Live.Problem, "code" | "values">} */ problem) =>
   (SENTENCES[problem.code] ?? (() => problem.code))(problem.values);
+
+/** Since when; the date where it is not of today. */
+const since = (/** @type {number} */ ms) =>
+  h(
+    "span",
+    { class: "rc-muted rc-since", title: dateTime(ms) },
+    fill(gettext("began %(time)s"), {
+      time: new Date(ms).toDateString() === new Date().toDateString() ? time(ms) : dateTime(ms),
+    }),
+  );
 
 const MOST_SHOWN = 6;
 let unfolded = false;
@@ -245,6 +265,7 @@ function line(problem, address, button) {
       h("span", { class: "rc-sr" }, `${WORDS[problem.severity]}: `),
       problem.topic && problem.topic !== page.topic?.name ? [h("strong", {}, problem.topic), " "] : null,
       sentence(problem),
+      problem.since_ms ? [" ", since(problem.since_ms)] : null,
     ),
     button,
     address ? h("a", { href: address }, gettext("Open")) : null,
