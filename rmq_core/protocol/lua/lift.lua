@@ -24,7 +24,7 @@ end
 local since_ms, most = tonumber(ARGV[POLICY + 3]), tonumber(ARGV[POLICY + 4])
 local lifted
 for _, hold in ipairs(HOLDS or {}) do
-  if hold.since_ms == since_ms then
+  if hold.since_ms == since_ms and hold.kind ~= 'o' then -- whose versions go on with skip.lua
     lifted = hold
   end
 end
@@ -32,6 +32,7 @@ if not lifted then
   return {0, 0, 0}
 end
 if not is_over(lifted) then
+  lifted.kind = lifted.kind == 'f' and 'b' or lifted.kind -- it waits for nothing any more
   lifted.until_ms = now
   write_holds(HOLDS)
 end
