@@ -23,6 +23,15 @@ PRIORITY_MAX = 2**20
 PRIORITY_PLACES = 2**32
 """After so many sends to a slot the places start again; only equals that wait across that moment can change sides."""
 
+LANED_FROM = 2**21
+"""Above it stands what waits in the lane of its tenant, on a topic where tenants take turns (``lua/shared/lanes.lua``)."""
+
+LANE = 2**42
+"""Its score is ``lane * LANE + priority * PRIORITY_PLACES - number``."""
+
+FAIR_PRIORITY_MAX = 1_023
+"""Above it a lane has no room."""
+
 SCORE_MAX = 2**53
 SHIFT = 1000
 
@@ -40,7 +49,12 @@ def due_of(store_score: float) -> int:
 
 def priority_of(store_score: float) -> int:
     """The priority in the score of a priority topic."""
-    return math.ceil(store_score)
+    return math.ceil(plain_of(store_score))
+
+
+def plain_of(store_score: float) -> float:
+    """The score of a priority topic without the lane it is in."""
+    return store_score % LANE / PRIORITY_PLACES if store_score > LANED_FROM else store_score
 
 
 def place_step(due_ms: int) -> float:

@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Any, ClassVar
 
 from rmq_core.errors import InvalidTopic
-from rmq_core.model.tenants import check_tenant_from
+from rmq_core.model.tenants import check_fairness, check_tenant_from
 from rmq_core.model.text import NotText, check_text, shown
 
 MAX_SLOTS = 4096
@@ -90,6 +90,8 @@ NOT_OF_STREAMS: dict[str, tuple[object, str]] = {
     "expires_ms": (0, "entries are kept until they are trimmed; bound them by max_length and max_age_ms"),
     "unique_for_ms": (0, "a stream merges nothing, every message is an entry of its own"),
     "tenant_from": ("", "load is counted by tenant where messages wait to be taken"),
+    "fair": (False, "nothing is taken from a stream itself"),
+    "tenant_weights": ("", "nothing is taken from a stream itself"),
     "versions_for_ms": (0, "an entry has no version"),
     "on_failure": (OnFailure.CONTINUE, "nothing is handled in a stream itself; a group has waits=True"),
     "paused": (False, "nothing is taken from a stream itself; pause its groups"),
@@ -137,6 +139,10 @@ class Topic:
     tenant_from: str = ""
     """What the tenant of messages is read from that do not say it themselves: ``header:<name>``, ``key:<separator>``
     (the key up to that); "": nothing. For messages sent from now on."""
+    fair: bool = False
+    """Priority topics: tenants take turns, whoever sends most; what is of one tenant comes by priority."""
+    tenant_weights: str = ""
+    """Of fair topics: who has more turns than others, ``acme=3, globex=10``; a tenant that is not named has 1."""
     max_content_bytes: int = 1_048_576
     """Larger contents are refused (`ContentTooLarge`)."""
     weight: int = 1
@@ -195,6 +201,7 @@ class Topic:
         self._whole("expires_ms", 0, MAX_EXPIRES_MS)
         self._whole("unique_for_ms", 0, MAX_UNIQUE_MS)
         check_tenant_from(self.tenant_from)
+        check_fairness(self.fair, self.tenant_weights, by_priority=self.kind is TopicKind.PRIORITY)
         self._whole("versions_for_ms", 0, MAX_VERSIONS_MS)
         self._whole("max_content_bytes", 64, 64 * 1_048_576)
         self._whole("weight", 1, 1_000)
@@ -211,7 +218,7 @@ class Topic:
         self._whole("created_ms", 0, 2**53)
         if self.backoff_max_ms < self.backoff_ms:
             raise InvalidTopic(f"backoff_max_ms={self.backoff_max_ms} must not be below backoff_ms={self.backoff_ms}")
-        for field in ("paused", "trim_unread"):
+        for field in ("paused", "trim_unread", "fair"):
             if not isinstance(getattr(self, field), bool):
                 raise InvalidTopic(f"{field} must be true or false, not {getattr(self, field)!r}")
         try:

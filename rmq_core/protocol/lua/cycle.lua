@@ -27,6 +27,7 @@
 -- include shared/load.lua
 -- include shared/reaping.lua
 -- include shared/holds.lua
+-- include shared/lanes.lua
 -- include shared/take.lua
 -- include shared/hints.lua
 
@@ -50,6 +51,11 @@ if HOLDS then
 end
 if ARGV[POLICY + 5] == 'waits' and redis.call('EXISTS', PREPARE, RETRY) > 0 and not (HOLDS and keeps_all_back()) then
   limit = 0
+end
+if FAIR then
+  lanes.give(limit)
+elseif UNFAIR then
+  lanes.take_back(limit * 2)
 end
 local taken, bodies, suspects_next, cut = take(limit, alone, floor, bytes)
 write_load()

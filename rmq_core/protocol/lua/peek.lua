@@ -49,6 +49,15 @@ if #free > 0 and redis.call('EXISTS', SUSPECT) == 1 then
   end
 end
 local reply = #free > 0 and redis.call('ZMSCORE', STORE, unpack(free)) or {}
+-- Where tenants take turns (shared/lanes.lua): what comes next comes as the hint of the slot says.
+local LANE, LANED_FROM, LANES_MOST = 4398046511104, 2097152, 2048
+if not TIMED and reply[1] and tonumber(reply[1]) > LANED_FROM then
+  local first = HEADS ~= STORE and redis.call('ZRANGE', LANES, 0, 0, 'WITHSCORES')[2]
+  local turn, step = math.floor((first or 0) / LANES_MOST), 100 / math.max(1, redis.call('ZCARD', LANES))
+  for i, score in ipairs(reply) do
+    reply[i] = tonumber(score) > LANED_FROM and string.format('%.0f', LANE - turn - (i - 1) * step) or score
+  end
+end
 -- What whoever takes puts back before.
 if not cut then
   local due = string.format('%.0f', now * 1000 + 999)

@@ -21,6 +21,7 @@
 -- include shared/turns.lua
 -- include shared/remembering.lua
 -- include shared/load.lua
+-- include shared/lanes.lua
 local VERSIONS_FOR = tonumber(ARGV[9])
 -- include shared/versions.lua
 
@@ -55,6 +56,9 @@ local function send_one(position, value, id, body)
   local keeps = waits and not LATEST
   if not keeps then
     replace_body(id, old, body, waits)
+    if FAIR and waits then
+      lanes.leave(id, old, body)
+    end
   end
   note_sent(id, enqueue(id, value, number and number + position), waits, not keeps and body)
   note_load('s', body)
@@ -99,6 +103,8 @@ write_load()
 write_counts()
 if accepted == 0 then
   head = nil
+elseif FAIR then
+  head = lanes.give(accepted) or head and lanes.head()
 end
 -- include shared/announcing.lua
 return {new, accepted - new, noted, full, known, outdone}
