@@ -23,11 +23,12 @@ PRIORITY_MAX = 2**20
 PRIORITY_PLACES = 2**32
 """After so many sends to a slot the places start again; only equals that wait across that moment can change sides."""
 
-LANED_FROM = 2**21
-"""Above it stands what waits in the lane of its tenant, on a topic where tenants take turns (``lua/shared/lanes.lua``)."""
-
 LANE = 2**42
-"""Its score is ``lane * LANE + priority * PRIORITY_PLACES - number``."""
+"""What waits in the lane of its tenant, where tenants take turns, has the score ``lane * LANE + priority *
+PRIORITY_PLACES - number`` (``lua/shared/lanes.lua``); so has what was taken there, without that lane."""
+
+TURN_HEAD = 2 * LANE
+"""The hint of a slot where tenants take turns is this, less the turn that is next there."""
 
 FAIR_PRIORITY_MAX = 1_023
 """Above it a lane has no room."""
@@ -54,7 +55,7 @@ def priority_of(store_score: float) -> int:
 
 def plain_of(store_score: float) -> float:
     """The score of a priority topic without the lane it is in."""
-    return store_score % LANE / PRIORITY_PLACES if store_score > LANED_FROM else store_score
+    return store_score % LANE / PRIORITY_PLACES if store_score > LANE else store_score
 
 
 def place_step(due_ms: int) -> float:

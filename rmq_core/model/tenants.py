@@ -57,13 +57,11 @@ def weights_of(text: str) -> dict[str, int]:
     return weights
 
 
-def check_fairness(fair: object, weights: object, *, by_priority: bool) -> None:
-    """Raises `InvalidTopic` for turns that no topic can have, or not one of its kind."""
+def check_weights(weights: object) -> None:
+    """Raises `InvalidTopic` for what is no list of weights."""
     if not isinstance(weights, str) or len(weights) > WEIGHTS_TEXT_MAX:
         raise InvalidTopic(f"tenant_weights must be text like 'acme=3, globex=10', of at most {WEIGHTS_TEXT_MAX} characters")
     weights_of(weights)
-    if fair is True and not by_priority:
-        raise InvalidTopic("fair=True fits priority topics only: a due time leaves no room for turns")
 
 
 def tenant_of(rule: str, headers: Mapping[str, str] | None, key: bytes | None) -> str:

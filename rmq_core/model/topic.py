@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Any, ClassVar
 
 from rmq_core.errors import InvalidTopic
-from rmq_core.model.tenants import check_fairness, check_tenant_from
+from rmq_core.model.tenants import check_tenant_from, check_weights
 from rmq_core.model.text import NotText, check_text, shown
 
 MAX_SLOTS = 4096
@@ -201,7 +201,7 @@ class Topic:
         self._whole("expires_ms", 0, MAX_EXPIRES_MS)
         self._whole("unique_for_ms", 0, MAX_UNIQUE_MS)
         check_tenant_from(self.tenant_from)
-        check_fairness(self.fair, self.tenant_weights, by_priority=self.kind is TopicKind.PRIORITY)
+        check_weights(self.tenant_weights)
         self._whole("versions_for_ms", 0, MAX_VERSIONS_MS)
         self._whole("max_content_bytes", 64, 64 * 1_048_576)
         self._whole("weight", 1, 1_000)
@@ -234,6 +234,8 @@ class Topic:
         for field, (normal, why) in (NOT_OF_STREAMS if self.is_stream else ONLY_OF_STREAMS).items():
             if getattr(self, field) != normal:
                 raise InvalidTopic(f"{field}={getattr(self, field)!r} does not fit a {self.kind.value} topic: {why}")
+        if self.fair and self.kind is not TopicKind.PRIORITY:
+            raise InvalidTopic(f"fair=True does not fit a {self.kind.value} topic: a due time leaves no room for turns")
         if self.lateness_objective_ms and self.kind is TopicKind.PRIORITY:
             raise InvalidTopic("lateness_objective_ms does not fit a priority topic: its messages have no due times")
 

@@ -4,7 +4,7 @@ Of a priority topic it is the priority; of a timed one the due time, so that wha
 steps of `STEP_MS`: changing slots for every millisecond would cost more than it brings.
 
 Where tenants take turns, what was taken has had its turn and comes before every slot, but for those that have a tenant
-who owes nothing and had nothing there: these say more than `LANE`.
+who owes nothing and had nothing there: these say more than `TURN_HEAD`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 
 from rmq_core.model.delivery import Delivery
-from rmq_core.model.scores import LANE, LANED_FROM, RETRIED_MAX, due_of, priority_of
+from rmq_core.model.scores import LANE, RETRIED_MAX, TURN_HEAD, due_of, priority_of
 
 FIRST = math.inf
 LAST = -math.inf
@@ -33,7 +33,7 @@ def rank_of(timed: bool, delivery: Delivery) -> float:
         return FIRST
     if timed:
         return -(due_of(score) // STEP_MS)
-    return LANE if score > LANED_FROM else priority_of(score)
+    return TURN_HEAD if score > LANE else priority_of(score)
 
 
 def outranked_scores(timed: bool, best: float) -> tuple[float, float]:
@@ -42,6 +42,6 @@ def outranked_scores(timed: bool, best: float) -> tuple[float, float]:
         return (LAST, FIRST) if best < 0 else (FIRST, FIRST)
     if timed:
         return LAST, (1 - best) * STEP_MS
-    if best > LANED_FROM:  # turns: only who comes anew is before what was taken
-        return LANE if best > LANE else LANED_FROM, FIRST
+    if best > LANE:  # turns: only who comes anew is before what was taken
+        return FIRST if best > TURN_HEAD else LANE, FIRST
     return best - 1, FIRST

@@ -15,7 +15,7 @@ import random
 from collections import deque
 from collections.abc import Callable
 
-from rmq_core.model.scores import LANED_FROM, RETRIED_MAX
+from rmq_core.model.scores import LANE, RETRIED_MAX
 from rmq_core.worker.alone import Alone
 from rmq_core.worker.dispatch import Dispatch
 from rmq_core.worker.fair_share import Gate
@@ -142,7 +142,7 @@ class TakeQueue:
         if self._few:
             return None
         best = self.best_waiting()
-        return int(best) if RETRIED_MAX < best <= LANED_FROM else None
+        return int(best) if RETRIED_MAX < best <= LANE else None
 
     def stuck(self, stuck: bool) -> None:
         """The call of a slot runs for too long, and keeps nobody from being alone; or has ended after all."""

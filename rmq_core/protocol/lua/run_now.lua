@@ -39,7 +39,7 @@ for i = FIRST, #ARGV do
       store = timed_place(now)
       redis.call('ZADD', STORE, store, id)
     end
-    note('rescheduled', 'ss', id, store)
+    note('rescheduled', 'ss', id, TIMED and store or plain_of(store))
     status = 1
   elseif redis.call('ZSCORE', PREPARE, id) then
     status = 2

@@ -104,7 +104,11 @@ write_counts()
 if accepted == 0 then
   head = nil
 elseif FAIR then
-  head = lanes.give(accepted) or head and lanes.head()
+  local ids = {}
+  for i = 1, n do
+    ids[i] = ARGV[FIRST + (i - 1) * WIDTH + 1]
+  end
+  head = lanes.give(0, ids) or head and lanes.head()
 end
 -- include shared/announcing.lua
 return {new, accepted - new, noted, full, known, outdone}

@@ -52,7 +52,11 @@ count('merged', n - new)
 write_load()
 write_counts()
 if FAIR then
-  head = lanes.give(n) or head and lanes.head()
+  local ids = {}
+  for i = 1, n do
+    ids[i] = ARGV[FIRST + i * 3 - 2]
+  end
+  head = lanes.give(0, ids) or head and lanes.head()
 end
 -- include shared/announcing.lua
 if new == n and not noted then

@@ -4,7 +4,7 @@
 -- reply  {mark ('' none), what waits without a turn, {tenant, turn, what waits of it, …} whoever is next first}
 -- include shared/keys.lua
 
-local LANE, LANED_FROM, PLACES, LANES_MOST, FREE_FROM = 4398046511104, 2097152, 4294967296, 2048, 9007199254738944
+local LANE, PLACES, LANES_MOST, FREE_FROM = 4398046511104, 4294967296, 2048, 9007199254738944
 local mark = redis.call('HGET', STATS, 'fair') or ''
 if not string.match(mark, '^[12]') then
   return {mark, 0, {}}
@@ -13,7 +13,7 @@ local some = redis.call('ZRANGEBYSCORE', LANES, '-inf', string.format('(%.0f', F
 local order = {}
 for i = 1, #some, 2 do
   local lane, turn = some[i + 1] % LANES_MOST, math.floor(some[i + 1] / LANES_MOST)
-  local from = string.format('(%.0f', math.max(LANED_FROM, lane * LANE))
+  local from = string.format('(%.0f', lane * LANE)
   local waiting = redis.call('ZCOUNT', STORE, from, string.format('%.0f', lane * LANE + 1023 * PLACES))
   if waiting > 0 then
     local used = tonumber(redis.call('ZSCORE', TURNS, some[i]) or turn)
@@ -22,4 +22,4 @@ for i = 1, #some, 2 do
     order[#order + 1] = waiting
   end
 end
-return {mark, redis.call('ZCOUNT', STORE, '(' .. RETRIED_MAX, LANED_FROM), order}
+return {mark, redis.call('ZCOUNT', STORE, '(' .. RETRIED_MAX, string.format('%.0f', LANE)), order}

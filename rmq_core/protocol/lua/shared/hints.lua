@@ -20,7 +20,7 @@ local function head_of(next_due_ms)
   end
   local top = redis.call('ZREVRANGE', STORE, 0, 0, 'WITHSCORES')
   local score = top[2] and tonumber(top[2])
-  if lanes.head and score and score > 2097152 then
+  if lanes.head and score and score > 4398046511104 then
     return lanes.head()
   end
   return score and math.ceil(score)

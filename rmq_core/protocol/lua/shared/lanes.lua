@@ -1,7 +1,7 @@
 -- Fair turns of tenants, on priority topics (docs/decisions/311). What waits stands in the lane of its tenant: its score is
 -- `lane * LANE + priority * 2^32 - number` (shared/priority_places.lua has it without a lane). LANES holds
 -- 't<tenant>' → its turn * LANES_MOST + its lane, and 'f<lane>' for each lane that is free again. TURNS, of the whole topic
--- (on Cluster of the slot), holds in 'v' the turn that was taken last, and in 't<tenant>' the next turn of whoever has used
+-- (on Cluster of the slot, and when that was in 'at'), holds in 'v' the turn that was taken last, and in 't<tenant>' the next turn of whoever has used
 -- more. Who comes while nothing of his waits here has the turn that is being taken, and owes nothing but what he has just used.
 -- Whether the slot is fair says its mark, '<1 fair, 2 no longer, 0 not> <version> <tenant>=<weight> …'. Needs marks, clock.
 local FAIR = LANES and marks[4] and string.byte(marks[4]) == 49 -- 1
@@ -10,11 +10,14 @@ local UNFAIR = LANES and marks[4] and string.byte(marks[4]) == 50 -- 2
 local lanes = {}
 
 if FAIR or UNFAIR then (function()
-  local LANE, PLACES, PRIORITY_MOST, LANED_FROM = 4398046511104, 4294967296, 1023, 2097152
+  local LANE, PLACES, PRIORITY_MOST = 4398046511104, 4294967296, 1023
   local LANES_MOST, FREE_FROM = 2048, 9007199254738944
+  -- The lane of those for whom there is none, and that of what was taken.
+  local OTHERS_LANE, TAKEN_LANE = 2046, 2047
   -- Better than all that have a turn: whoever sleeps, or has something worse before it, is told so of a tenant who owes
   -- nothing and had nothing here.
-  local FIRST_HEAD = LANE + 1
+  local HEAD = LANE * 2
+  local FIRST_HEAD = HEAD + 1
   local COST, GIVEN_LEAST, TURNS_AGAIN, OTHERS = 100, 500, 2199023255552, 't '
 
   local function text(number)
@@ -25,14 +28,18 @@ if FAIR or UNFAIR then (function()
     return tonumber(redis.call('ZSCORE', TURNS, 'v') or 0)
   end
 
-  -- What the slot hands out next, as a hint: the lower its turn, the higher.
+  -- What the slot hands out next, as a hint: the lower its turn, the higher. On Cluster turns of two slots tell nothing: the
+  -- slot that nobody has taken from for the longest time comes first.
   function lanes.head()
-    local first = HEADS ~= STORE and redis.call('ZRANGE', LANES, 0, 0, 'WITHSCORES')[2]
-    return LANE - (first and tonumber(first) < FREE_FROM and math.floor(first / LANES_MOST) or 0)
+    if HEADS == STORE then
+      return HEAD - tonumber(redis.call('ZSCORE', TURNS, 'at') or 0)
+    end
+    local first = redis.call('ZRANGE', LANES, 0, 0, 'WITHSCORES')[2]
+    return HEAD - (first and tonumber(first) < FREE_FROM and math.floor(first / LANES_MOST) or 0)
   end
 
   local function edges(lane)
-    return '(' .. text(math.max(LANED_FROM, lane * LANE)), text(lane * LANE + PRIORITY_MOST * PLACES)
+    return '(' .. text(lane * LANE), text(lane * LANE + PRIORITY_MOST * PLACES)
   end
 
   local function leave_if_empty(member, lane)
@@ -42,7 +49,7 @@ if FAIR or UNFAIR then (function()
     redis.call('ZREM', LANES, member)
     if redis.call('ZCOUNT', LANES, '-inf', '(' .. text(FREE_FROM)) == 0 then
       redis.call('UNLINK', LANES)
-    elseif lane > 0 then
+    elseif lane < OTHERS_LANE then
       redis.call('ZADD', LANES, text(FREE_FROM + lane), 'f' .. text(lane))
     end
     return true
@@ -50,7 +57,7 @@ if FAIR or UNFAIR then (function()
 
   -- Away with lanes, where tenants no longer take turns: at most `most` messages, and never few.
   function lanes.take_back(most)
-    local found = redis.call('ZREVRANGEBYSCORE', STORE, '+inf', '(' .. LANED_FROM, 'WITHSCORES', 'LIMIT', 0, math.max(most, GIVEN_LEAST))
+    local found = redis.call('ZREVRANGEBYSCORE', STORE, '+inf', '(' .. text(LANE), 'WITHSCORES', 'LIMIT', 0, math.max(most, GIVEN_LEAST))
     local scored = {}
     for i = 1, #found, 2 do
       scored[i] = string.format('%.17g', (found[i + 1] % LANE) / PLACES)
@@ -92,7 +99,7 @@ if FAIR or UNFAIR then (function()
         return top[2] - FREE_FROM
       end
       local lane = redis.call('ZCARD', LANES) + 1
-      return lane < LANES_MOST and lane or nil
+      return lane < OTHERS_LANE and lane or nil
     end
 
     -- The lane of a tenant who has something here from now on, and where he had none the hint of it.
@@ -103,7 +110,7 @@ if FAIR or UNFAIR then (function()
       end
       local lane = free_lane()
       if not lane then -- who comes then shares a lane, and the turns of that
-        member, lane = OTHERS, 0
+        member, lane = OTHERS, OTHERS_LANE
         if redis.call('ZSCORE', LANES, member) then
           return lane
         end
@@ -111,14 +118,26 @@ if FAIR or UNFAIR then (function()
       local now_at, owed = turn_now(), tonumber(redis.call('ZSCORE', TURNS, member) or 0)
       local turn = owed > now_at and owed <= now_at + COST and owed or now_at
       redis.call('ZADD', LANES, text(turn * LANES_MOST + lane), member)
-      return lane, turn > now_at and LANE - turn or FIRST_HEAD
+      return lane, turn > now_at and HEAD - turn or FIRST_HEAD
     end
 
-    -- Puts what has no lane into that of its tenant, the best first, at most `most`, and never few. Returns the best hint of
-    -- tenants who had none; nil: they all had.
-    function lanes.give(most)
-      local found = redis.call(
-        'ZREVRANGEBYSCORE', STORE, LANED_FROM, '(' .. RETRIED_MAX, 'WITHSCORES', 'LIMIT', 0, math.max(most, GIVEN_LEAST)
+    -- Those of the ids that wait without a lane, with their scores.
+    local function without_lane(ids)
+      local found = {}
+      for i, score in ipairs(redis.call('ZMSCORE', STORE, unpack(ids))) do
+        if score and tonumber(score) > RETRIED_MAX and tonumber(score) <= LANE then
+          found[#found + 1] = ids[i]
+          found[#found + 1] = score
+        end
+      end
+      return found
+    end
+
+    -- Puts what has no lane into that of its tenant: those that were sent; else the best, at most `most`, and never few.
+    -- Returns the best hint of tenants who had no lane; nil: they all had.
+    function lanes.give(most, sent)
+      local found = sent and without_lane(sent) or redis.call(
+        'ZREVRANGEBYSCORE', STORE, text(LANE), '(' .. RETRIED_MAX, 'WITHSCORES', 'LIMIT', 0, math.max(most, GIVEN_LEAST)
       )
       if #found == 0 then
         return nil
@@ -148,7 +167,7 @@ if FAIR or UNFAIR then (function()
     -- A message has another body now: it goes to the lane of that one's tenant.
     function lanes.leave(id, old, body)
       local score = redis.call('ZSCORE', STORE, id)
-      if score and tonumber(score) > LANED_FROM and member_of(old) ~= member_of(body) then
+      if score and tonumber(score) > LANE and member_of(old) ~= member_of(body) then
         redis.call('ZADD', STORE, string.format('%.17g', (score % LANE) / PLACES), id)
       end
     end
@@ -220,7 +239,7 @@ if FAIR or UNFAIR then (function()
       return waiting
     end
 
-    -- The `most` that come next, without their lanes.
+    -- The `most` that come next; for whoever takes them they are all in one lane.
     function lanes.by_turn(most, look)
       local queue, found, first = next_lanes(most, look), {}, 1
       chosen = {}
@@ -235,7 +254,7 @@ if FAIR or UNFAIR then (function()
         local id = lane.messages[lane.at]
         if id then
           found[#found + 1] = id
-          found[#found + 1] = text(lane.messages[lane.at + 1] % LANE)
+          found[#found + 1] = text(TAKEN_LANE * LANE + lane.messages[lane.at + 1] % LANE)
           chosen[id] = {member = lane.member, lane = lane.lane, turn = lane.turn, step = lane.step}
           lane.at, lane.turn = lane.at + 2, lane.turn + lane.step
           local at = #queue + 1
@@ -267,6 +286,9 @@ if FAIR or UNFAIR then (function()
       end
       redis.call('ZREMRANGEBYSCORE', TURNS, '-inf', '(' .. text(now_at))
       redis.call('ZADD', TURNS, text(now_at), 'v')
+      if HEADS == STORE then
+        redis.call('ZADD', TURNS, text(now), 'at')
+      end
       for member, by in pairs(used) do
         redis.call('ZADD', TURNS, text(by.turn), member)
         if not leave_if_empty(member, by.lane) then

@@ -16,7 +16,7 @@ end
 -- that.
 local function plain_of(score)
   score = tonumber(score)
-  return score > 2097152 and (score % 4398046511104) / PLACES_PER_PRIORITY or score
+  return score > 4398046511104 and (score % 4398046511104) / PLACES_PER_PRIORITY or score
 end
 
 local function priority_of(score)

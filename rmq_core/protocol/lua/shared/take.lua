@@ -72,7 +72,7 @@ do
         return (unblocked('ZREVRANGEBYSCORE', high, low, most, in_flight))
       end)
     else
-      fresh, gapless = unblocked('ZREVRANGEBYSCORE', UNFAIR and 2097152 or '+inf', least, limit, in_flight)
+      fresh, gapless = unblocked('ZREVRANGEBYSCORE', UNFAIR and '4398046511104' or '+inf', least, limit, in_flight)
     end
     if redis.call('ZCOUNT', STORE, '-inf', RETRIED_MAX) == 0 then
       return fresh, gapless and not UNFAIR
