@@ -202,7 +202,9 @@ ALL = (
     Field(
         "fair",
         gettext_lazy("Tenants take turns"),
-        gettext_lazy("Of priority topics: whoever sends most does not come first; of one tenant the highest priority does."),
+        gettext_lazy(
+            "Of priority topics: whoever sends most does not come first; of one tenant the highest priority does."
+        ),
         "flag",
     ),
     Field(

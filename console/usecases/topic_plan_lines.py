@@ -178,8 +178,8 @@ def _tenant_from(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
 def _fair(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
     if wanted.fair:
         text = gettext(
-            "Tenants take turns from now on, whoever sends most; priorities count among the messages of one tenant only,"
-            " and may be 1,023 at most. What waits already is sorted in as messages are taken."
+            "Tenants take turns from now on, whoever sends most; priorities count among the messages of one tenant"
+            " only, and may be 1,023 at most. What waits already is sorted in as messages are taken."
         )
     else:
         text = gettext("Tenants no longer take turns: the highest priority comes first, whosever it is.")

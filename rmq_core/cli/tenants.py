@@ -26,7 +26,7 @@ def _turn(found: tuple[str, TenantTurn] | None) -> tuple[str, ...]:
 @click.argument("topic")
 @click.option("--limit", type=click.IntRange(1, TENANTS_MOST), default=20, help="So many at most.")
 def tenants(shell: Shell, topic: str, limit: int) -> None:
-    """Say who causes a topic's load, by tenant, and on a fair topic whose turn it is."""
+    """Say who causes a topic's load, and on a fair topic whose turn it is."""
     with shell.client() as rmq:
         found = Inspector(rmq).tenants(topic, limit)
     turns = {each.tenant: (str(place), each) for place, each in enumerate(found.turns, 1)}

@@ -27,8 +27,14 @@ LANE = 2**42
 """What waits in the lane of its tenant, where tenants take turns, has the score ``lane * LANE + priority *
 PRIORITY_PLACES - number`` (``lua/shared/lanes.lua``); so has what was taken there, without that lane."""
 
+TAKEN_NEW = 2_047 * LANE
+"""Above it: the first that was taken of a tenant who came anew."""
+
 TURN_HEAD = 2 * LANE
 """The hint of a slot where tenants take turns is this, less the turn that is next there."""
+
+LANES_FREE_FROM = 2**53 - 2**11
+"""In a slot's `lanes`, scores from here on are of lanes that nobody has."""
 
 FAIR_PRIORITY_MAX = 1_023
 """Above it a lane has no room."""

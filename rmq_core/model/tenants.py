@@ -45,7 +45,8 @@ def weights_of(text: str) -> dict[str, int]:
         tenant, _, weight = (part.strip() for part in each.rpartition("="))
         if not tenant or not (weight.isascii() and weight.isdigit() and 1 <= int(weight[:4]) <= WEIGHT_MAX):
             raise InvalidTopic(
-                f"tenant_weights says {each!r:.100}, which must be <tenant>=<weight>, a whole number from 1 to {WEIGHT_MAX}"
+                f"tenant_weights says {each!r:.100}, which must be <tenant>=<weight>, a whole number from 1 to"
+                f" {WEIGHT_MAX}"
             )
         try:
             check_tenant(tenant)
@@ -60,7 +61,9 @@ def weights_of(text: str) -> dict[str, int]:
 def check_weights(weights: object) -> None:
     """Raises `InvalidTopic` for what is no list of weights."""
     if not isinstance(weights, str) or len(weights) > WEIGHTS_TEXT_MAX:
-        raise InvalidTopic(f"tenant_weights must be text like 'acme=3, globex=10', of at most {WEIGHTS_TEXT_MAX} characters")
+        raise InvalidTopic(
+            f"tenant_weights must be text like 'acme=3, globex=10', of at most {WEIGHTS_TEXT_MAX} characters"
+        )
     weights_of(weights)
 
 
@@ -88,8 +91,8 @@ class TenantLoad:
 
 @dataclass(frozen=True, slots=True)
 class TenantTurn:
-    """One tenant of a fair topic of which something waits. ``share``: of the turns (0 to 1), while those who wait now do;
-    it is what its ``weight`` gives it among them. "": messages that name no tenant, which take turns as one.
+    """One tenant of a fair topic of which something waits. ``share``: of the turns (0 to 1), while those who wait now
+    do; it is what its ``weight`` gives it among them. "": messages that name no tenant, which take turns as one.
     """
 
     tenant: str

@@ -49,7 +49,7 @@ class SlotKeys:
     tenants: str = field(init=False)
     """Sorted set: tenants by what was sent and taken of theirs lately, at most 256 (``lua/shared/load.lua``)."""
     lanes: str = field(init=False)
-    """Sorted set: tenants of what waits, where they take turns → the next turn and their lane (``lua/shared/lanes.lua``)."""
+    """Sorted set: tenants of what waits, where they take turns → next turn and lane (``lua/shared/lanes.lua``)."""
     turns: str = field(init=False)
     """Sorted set, on Cluster: what `Keyspace.turns` is elsewhere."""
     spill: str = field(init=False)

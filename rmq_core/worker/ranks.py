@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 
 from rmq_core.model.delivery import Delivery
-from rmq_core.model.scores import LANE, RETRIED_MAX, TURN_HEAD, due_of, priority_of
+from rmq_core.model.scores import LANE, RETRIED_MAX, TAKEN_NEW, TURN_HEAD, due_of, priority_of
 
 FIRST = math.inf
 LAST = -math.inf
@@ -33,7 +33,9 @@ def rank_of(timed: bool, delivery: Delivery) -> float:
         return FIRST
     if timed:
         return -(due_of(score) // STEP_MS)
-    return TURN_HEAD if score > LANE else priority_of(score)
+    if score > LANE:
+        return TURN_HEAD + 1 if score > TAKEN_NEW else TURN_HEAD
+    return priority_of(score)
 
 
 def outranked_scores(timed: bool, best: float) -> tuple[float, float]:
@@ -43,5 +45,5 @@ def outranked_scores(timed: bool, best: float) -> tuple[float, float]:
     if timed:
         return LAST, (1 - best) * STEP_MS
     if best > LANE:  # turns: only who comes anew is before what was taken
-        return FIRST if best > TURN_HEAD else LANE, FIRST
+        return TAKEN_NEW if best > TURN_HEAD else LANE, FIRST
     return best - 1, FIRST

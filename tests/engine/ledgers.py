@@ -98,7 +98,9 @@ def slot_ledger(client: Any, namespace: str, topic: str, slot: int) -> SlotLedge
     stats = dict(next(replies))
     if stats.get(b"fair"):  # where tenants take turns, scores are in lanes
         queues["store"] = {member: _exact(plain_of(score)) for member, score in queues["store"].items()}
-        pools["priority"] = {member: b"%r" % plain_of(float(raw)) for member, raw in pools["priority"].items() if member}
+        pools["priority"] = {
+            member: b"%r" % plain_of(float(raw)) for member, raw in pools["priority"].items() if member
+        }
     for name in NO_COUNTERS:
         stats.pop(name, None)
     journaled = int(stats.pop(b"journaled", 0))

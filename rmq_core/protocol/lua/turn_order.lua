@@ -16,9 +16,8 @@ for i = 1, #some, 2 do
   local from = string.format('(%.0f', lane * LANE)
   local waiting = redis.call('ZCOUNT', STORE, from, string.format('%.0f', lane * LANE + 1023 * PLACES))
   if waiting > 0 then
-    local used = tonumber(redis.call('ZSCORE', TURNS, some[i]) or turn)
     order[#order + 1] = string.sub(some[i], 2)
-    order[#order + 1] = math.max(turn, used)
+    order[#order + 1] = turn
     order[#order + 1] = waiting
   end
 end

@@ -1,4 +1,5 @@
-"""The real scripts against the model, where tenants take turns: with one tenant all is as without, whenever it is switched."""
+"""The real scripts against the model, where tenants take turns: of one tenant all is as it is without, whenever that is
+switched."""
 
 from __future__ import annotations
 
@@ -47,9 +48,7 @@ class FairMachine(Machine):
         journal=st.sampled_from(["off", "events", "full"]),
         fair=st.booleans(),
     )
-    def define(
-        self, retries: int, backoff_ms: int, merge: str, undo_ms: int, journal: str, fair: bool = True
-    ) -> None:
+    def define(self, retries: int, backoff_ms: int, merge: str, undo_ms: int, journal: str, fair: bool = True) -> None:
         super().define(retries, backoff_ms, merge, undo_ms, journal)
         self.model = FairModel(self.topic, self.model.now_ms)
         if fair:

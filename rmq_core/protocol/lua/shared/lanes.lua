@@ -12,10 +12,11 @@ local lanes = {}
 if FAIR or UNFAIR then (function()
   local LANE, PLACES, PRIORITY_MOST = 4398046511104, 4294967296, 1023
   local LANES_MOST, FREE_FROM = 2048, 9007199254738944
-  -- The lane of those for whom there is none, and that of what was taken.
-  local OTHERS_LANE, TAKEN_LANE = 2046, 2047
-  -- Better than all that have a turn: whoever sleeps, or has something worse before it, is told so of a tenant who owes
-  -- nothing and had nothing here.
+  -- The lane of those for whom there is none, and those of what was taken, of who came anew too.
+  local OTHERS_LANE, TAKEN_LANE, TAKEN_NEW_LANE = 2045, 2046, 2047
+  -- Who owes nothing and comes anew is put so far before the present turn: he is next in his slot, and before all that
+  -- was taken and has not begun, once.
+  local NEW = 1048576
   local HEAD = LANE * 2
   local FIRST_HEAD = HEAD + 1
   local COST, GIVEN_LEAST, TURNS_AGAIN, OTHERS = 100, 500, 2199023255552, 't '
@@ -25,17 +26,22 @@ if FAIR or UNFAIR then (function()
   end
 
   local function turn_now()
-    return tonumber(redis.call('ZSCORE', TURNS, 'v') or 0)
+    return tonumber(redis.call('ZSCORE', TURNS, 'v') or NEW)
+  end
+
+  local function is_new(turn, now_at)
+    return turn < now_at - NEW / 2
   end
 
   -- What the slot hands out next, as a hint: the lower its turn, the higher. On Cluster turns of two slots tell nothing: the
   -- slot that nobody has taken from for the longest time comes first.
   function lanes.head()
-    if HEADS == STORE then
-      return HEAD - tonumber(redis.call('ZSCORE', TURNS, 'at') or 0)
-    end
     local first = redis.call('ZRANGE', LANES, 0, 0, 'WITHSCORES')[2]
-    return HEAD - (first and tonumber(first) < FREE_FROM and math.floor(first / LANES_MOST) or 0)
+    local turn = first and tonumber(first) < FREE_FROM and math.floor(first / LANES_MOST) or 0
+    if is_new(turn, turn_now()) then
+      return FIRST_HEAD
+    end
+    return HEAD - (HEADS == STORE and tonumber(redis.call('ZSCORE', TURNS, 'at') or 0) or turn)
   end
 
   local function edges(lane)
@@ -102,8 +108,9 @@ if FAIR or UNFAIR then (function()
       return lane < OTHERS_LANE and lane or nil
     end
 
-    -- The lane of a tenant who has something here from now on, and where he had none the hint of it.
-    local function lane_of(member)
+    -- The lane of a tenant who has something here from now on, and where he had none the hint of it. `sent`: he has just
+    -- sent it.
+    local function lane_of(member, sent)
       local known = redis.call('ZSCORE', LANES, member)
       if known then
         return known % LANES_MOST
@@ -117,8 +124,12 @@ if FAIR or UNFAIR then (function()
       end
       local now_at, owed = turn_now(), tonumber(redis.call('ZSCORE', TURNS, member) or 0)
       local turn = owed > now_at and owed <= now_at + COST and owed or now_at
+      if sent and turn == now_at then
+        turn = now_at - NEW
+        redis.call('ZADD', TURNS, text(now_at + 1), member) -- in all his slots together, once
+      end
       redis.call('ZADD', LANES, text(turn * LANES_MOST + lane), member)
-      return lane, turn > now_at and HEAD - turn or FIRST_HEAD
+      return lane, turn < now_at and FIRST_HEAD or HEAD - turn
     end
 
     -- Those of the ids that wait without a lane, with their scores.
@@ -151,7 +162,7 @@ if FAIR or UNFAIR then (function()
       for i, id in ipairs(ids) do
         local member, head = member_of(bodies[i]), nil
         if not known_lanes[member] then
-          known_lanes[member], head = lane_of(member)
+          known_lanes[member], head = lane_of(member, sent)
           best = math.max(best or head or 0, head or 0)
         end
         local score = tonumber(found[i * 2])
@@ -200,7 +211,7 @@ if FAIR or UNFAIR then (function()
       local used = #members > 0 and redis.call('ZMSCORE', TURNS, unpack(members)) or {}
       for i, member in ipairs(members) do
         local lane, turn = seen[member] % LANES_MOST, math.floor(seen[member] / LANES_MOST)
-        local really = math.min(now_at + COST, tonumber(used[i] or turn))
+        local really = is_new(turn, now_at) and turn or math.min(now_at + COST, tonumber(used[i] or turn))
         if really > turn then
           turn = really
           redis.call('ZADD', LANES, text(turn * LANES_MOST + lane), member)
@@ -241,7 +252,7 @@ if FAIR or UNFAIR then (function()
 
     -- The `most` that come next; for whoever takes them they are all in one lane.
     function lanes.by_turn(most, look)
-      local queue, found, first = next_lanes(most, look), {}, 1
+      local queue, found, first, now_at = next_lanes(most, look), {}, 1, turn_now()
       chosen = {}
       while #found < most * 2 and queue[first] do
         local lane = queue[first]
@@ -254,7 +265,9 @@ if FAIR or UNFAIR then (function()
         local id = lane.messages[lane.at]
         if id then
           found[#found + 1] = id
-          found[#found + 1] = text(TAKEN_LANE * LANE + lane.messages[lane.at + 1] % LANE)
+          local new = is_new(lane.turn, now_at)
+          found[#found + 1] = text((new and TAKEN_NEW_LANE or TAKEN_LANE) * LANE + lane.messages[lane.at + 1] % LANE)
+          lane.turn = new and now_at or lane.turn
           chosen[id] = {member = lane.member, lane = lane.lane, turn = lane.turn, step = lane.step}
           lane.at, lane.turn = lane.at + 2, lane.turn + lane.step
           local at = #queue + 1
@@ -282,7 +295,7 @@ if FAIR or UNFAIR then (function()
         return
       elseif now_at > TURNS_AGAIN then
         redis.call('UNLINK', TURNS) -- `catch_up` does the rest, slot by slot
-        now_at, used = 0, {}
+        now_at, used = NEW, {}
       end
       redis.call('ZREMRANGEBYSCORE', TURNS, '-inf', '(' .. text(now_at))
       redis.call('ZADD', TURNS, text(now_at), 'v')
