@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, rule, run_state_machine_as_test
 
 from rmq_core.embedded.redis import EmbeddedRedis
-from rmq_core.model.scores import FAIR_PRIORITY_MAX, LANE, RETRIED_MAX, plain_of
+from rmq_core.model.scores import FAIR_PRIORITY_MAX, LANE, RETRIED_MAX
 from rmq_core.model.topic import TopicKind
+from tests.engine.ledgers import without_lane
 from tests.engine.model.held import Body
 from tests.engine.model.model import Model
 from tests.engine.model.test_model import ACTIONS, Machine, names, spans
@@ -28,13 +29,13 @@ class FairModel(Model):
     """It knows no lanes."""
 
     def taken(self, raw: bytes, score: float, **how: Any) -> int:
-        return super().taken(raw, plain_of(score), **how)
+        return super().taken(raw, without_lane(score), **how)
 
     def failed(self, score: float) -> int:
-        return super().failed(plain_of(score))
+        return super().failed(without_lane(score))
 
     def release(self, raw: bytes, receipt: int, delay_ms: int, score: float) -> str:
-        return super().release(raw, receipt, delay_ms, plain_of(score))
+        return super().release(raw, receipt, delay_ms, without_lane(score))
 
 
 class FairMachine(Machine):
@@ -51,8 +52,8 @@ class FairMachine(Machine):
     def define(self, retries: int, backoff_ms: int, merge: str, undo_ms: int, journal: str, fair: bool = True) -> None:
         super().define(retries, backoff_ms, merge, undo_ms, journal)
         self.model = FairModel(self.topic, self.model.now_ms)
-        if fair:
-            self.switch(fair)
+        self.switch(True)
+        self.switch(fair)
 
     def message(self, name: str, value: int, version: int | None) -> tuple[Any, Body | None]:
         return super().message(name, min(value, HIGHEST), version)
