@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from rmq_core.model.scores import PRIORITY_PLACES, RETRIED_MAX, plain_of
+from rmq_core.model.scores import plain_of
 
 ENDED = ("merged", "acked", "cancelled", "dropped", "lapsed", "duplicate", "outdated")
 QUEUES = ("store", "retry", "prepare", "dead")
@@ -97,9 +97,9 @@ def slot_ledger(client: Any, namespace: str, topic: str, slot: int) -> SlotLedge
     pools = {name: dict(next(replies)) for name in hashes}
     stats = dict(next(replies))
     if stats.get(b"fair"):  # where tenants take turns, scores are in lanes
-        queues["store"] = {member: _exact(without_lane(score)) for member, score in queues["store"].items()}
+        queues["store"] = {member: _exact(plain_of(score)) for member, score in queues["store"].items()}
         pools["priority"] = {
-            member: b"%r" % without_lane(float(raw)) for member, raw in pools["priority"].items() if member
+            member: b"%r" % plain_of(float(raw)) for member, raw in pools["priority"].items() if member
         }
     for name in NO_COUNTERS:
         stats.pop(name, None)
@@ -110,11 +110,6 @@ def slot_ledger(client: Any, namespace: str, topic: str, slot: int) -> SlotLedge
 
 def _exact(score: float) -> float:
     return int(score) if score == int(score) else score
-
-
-def without_lane(score: float) -> float:
-    """Of a topic where tenants take turns, or did; the digits of its place that a text of it may have lost are back."""
-    return score if score <= RETRIED_MAX else round(plain_of(score) * PRIORITY_PLACES) / PRIORITY_PLACES
 
 
 def all_books(client: Any, namespace: str) -> list[SlotLedger]:

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, rule, run_state_machine_as_test
 
 from rmq_core.embedded.redis import EmbeddedRedis
-from rmq_core.model.scores import FAIR_PRIORITY_MAX, LANE, RETRIED_MAX
+from rmq_core.model.scores import FAIR_PRIORITY_MAX, LANE, RETRIED_MAX, plain_of
 from rmq_core.model.topic import TopicKind
-from tests.engine.ledgers import without_lane
 from tests.engine.model.held import Body
 from tests.engine.model.model import Model
 from tests.engine.model.test_model import ACTIONS, Machine, names, spans
@@ -29,13 +28,13 @@ class FairModel(Model):
     """It knows no lanes."""
 
     def taken(self, raw: bytes, score: float, **how: Any) -> int:
-        return super().taken(raw, without_lane(score), **how)
+        return super().taken(raw, plain_of(score), **how)
 
     def failed(self, score: float) -> int:
-        return super().failed(without_lane(score))
+        return super().failed(plain_of(score))
 
     def release(self, raw: bytes, receipt: int, delay_ms: int, score: float) -> str:
-        return super().release(raw, receipt, delay_ms, without_lane(score))
+        return super().release(raw, receipt, delay_ms, plain_of(score))
 
 
 class FairMachine(Machine):
@@ -56,7 +55,8 @@ class FairMachine(Machine):
         self.switch(fair)
 
     def message(self, name: str, value: int, version: int | None) -> tuple[Any, Body | None]:
-        return super().message(name, min(value, HIGHEST), version)
+        """All have bodies: what has none is written with fewer digits of its place where a topic is not fair."""
+        return super().message(name, min(value, HIGHEST), version or 0)
 
     @rule(name=names, action=st.sampled_from(ACTIONS), span=spans)
     def operate(self, name: str, action: str, span: int) -> None:
