@@ -87,7 +87,9 @@ export class Tenants {
       ? fill(gettext("Many tenants: each figure may be too high by up to %(rate)s/s."), { rate: rate(found.over_s) })
       : "";
     const capped = found.fair
-      ? gettext("Tenants take turns, the next one first: what caps each is its share, by its weight among those who wait.")
+      ? gettext(
+          "Tenants take turns, the next one first: what caps each is its share, by its weight among those who wait.",
+        )
       : "";
     const without = found.without_turn
       ? fill(gettext("%(n)s messages are still to be given a turn."), { n: count(found.without_turn) })
