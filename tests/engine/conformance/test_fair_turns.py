@@ -202,6 +202,15 @@ async def test_over_slots_they_take_turns_too(bench: Bench) -> None:
 
 
 @clients_alone
+async def test_one_tenant_in_many_slots_comes_anew_once(bench: Bench) -> None:
+    """Splitting work into many keys brings no turns; on Cluster each slot has turns of its own."""
+    await bench.topic(slots=64, fair=True)
+    await bench.q.send_many("work", of("a", 300))
+    await bench.q.send_many("work", of("b", 1))
+    assert "b" in [tenant for _ in range(4) for tenant in await tenants(bench, 1)]
+
+
+@clients_alone
 async def test_what_is_refused(bench: Bench) -> None:
     for weights in ("a", "a=0", "a=101", "=3", "a=1.5", "x" * 65 + "=3", "a=²", 5):
         with pytest.raises(InvalidTopic, match="tenant_weights"):
