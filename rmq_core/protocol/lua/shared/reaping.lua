@@ -1,6 +1,6 @@
 -- What time does to a slot, whoever looks: timeouts and due retries. Needs failing, origins, returning.
 local time_out, roll_back, promote
-
+-- A block, for a script may have 200 locals at most.
 do
   -- What fingerprints.fingerprint makes of the text below, with any number in it.
   local TIMEOUT_FINGERPRINT = '384c5f74564d0e47'
