@@ -1,8 +1,8 @@
 -- Fair turns of tenants, on priority topics (docs/decisions/311). What waits stands in the lane of its tenant: its score is
--- `lane * LANE + priority * 2^32 - number` (shared/priority_places.lua has it without a lane). LANES holds
--- 't<tenant>' → its turn * LANES_MOST + its lane, and 'f<lane>' for each lane that is free again. TURNS, of the whole topic
--- (on Cluster of the slot, and when that was in 'at'), holds in 'v' the turn that was taken last, and in 't<tenant>' the next turn of whoever has used
--- more. Who comes while nothing of his waits here has the turn that is being taken, and owes nothing but what he has just used.
+-- `lane * LANE + priority * 2^32 - number` (shared/priority_places.lua has it without a lane). LANES holds 't<tenant>' → its
+-- turn * LANES_MOST + its lane, and 'f<lane>' for each lane that is free again. TURNS is of the whole topic, on Cluster of
+-- the slot: 'v' is the turn that was taken last (there 'at' says when), 't<tenant>' the next turn of whoever has used more.
+-- Who comes while nothing of his waits here has the turn that is being taken, and owes nothing but what he has just used.
 -- Whether the slot is fair says its mark, '<1 fair, 2 no longer, 0 not> <version> <tenant>=<weight> …'. Needs marks, clock.
 local FAIR = LANES and marks[4] and string.byte(marks[4]) == 49 -- 1
 local UNFAIR = LANES and marks[4] and string.byte(marks[4]) == 50 -- 2
@@ -37,7 +37,10 @@ if FAIR or UNFAIR then (function()
   -- slot that nobody has taken from for the longest time comes first.
   function lanes.head()
     local first = redis.call('ZRANGE', LANES, 0, 0, 'WITHSCORES')[2]
-    local turn = first and tonumber(first) < FREE_FROM and math.floor(first / LANES_MOST) or 0
+    if not first or tonumber(first) >= FREE_FROM then
+      return HEAD
+    end
+    local turn = math.floor(first / LANES_MOST)
     if is_new(turn, turn_now()) then
       return FIRST_HEAD
     end
