@@ -1,4 +1,4 @@
-"""``python -m rmq_core.pipeline archive|reconcile|restore|package``."""
+"""``python -m rmq_core.pipeline archive|erase|reconcile|restore|package``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from typing import Any
 
 from rmq_core.errors import PipelineError, RMQError, is_usage
 from rmq_core.model.text import NotText, check_arguments
-from rmq_core.pipeline import archive, reconcile, restore, shipping, verdicts
+from rmq_core.pipeline import archive, erase_command, reconcile, restore, shipping, verdicts
 from rmq_core.pipeline.files import check_reports
 from rmq_core.pipeline.progress import Progress
 from rmq_core.pipeline.sentences import sentence, was_interrupted
@@ -52,6 +52,7 @@ def parser(program: str) -> argparse.ArgumentParser:
     sub = command("archive", "bring what the journals hold into the archive")
     sub.add_argument("--every", type=_seconds, metavar="SECONDS", help="go on until interrupted")
     sub.add_argument("--no-compact", action="store_true", help="leave small files as they are")
+    erase_command.describe(command("erase", "erase messages from the archive, for good (rmq archive erase)"))
     sub = command("reconcile", "compare journals, queues and a business ledger, and report what does not fit")
     sub.add_argument("--ledger", metavar="PATH", help="CSV, Parquet or jdbc:…#table: topic, id[, expected][, at]")
     sub.add_argument("--since", type=_moment, metavar="TIME", help="the ledger speaks of what was sent from then on")
@@ -98,7 +99,12 @@ def _moment(text: str) -> int:
     return round((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
-_STAGES = {"archive": archive.STAGES, "reconcile": reconcile.STAGES, "restore": restore.STAGES}
+_STAGES = {
+    "archive": archive.STAGES,
+    "erase": erase_command.STAGES,
+    "reconcile": reconcile.STAGES,
+    "restore": restore.STAGES,
+}
 
 
 def run(given: argparse.Namespace) -> dict[str, Any]:
@@ -119,6 +125,8 @@ def run(given: argparse.Namespace) -> dict[str, Any]:
                 progress=progress,
             )
             return asdict(did)
+        if given.command == "erase":
+            return erase_command.run(session, options, given, progress)
         if given.command == "restore":
             put = restore.restore(
                 session, options, given.archive, progress=progress, dry_run=given.dry_run, inline=given.inline
@@ -177,7 +185,7 @@ def main(arguments: Sequence[str] | None = None, program: str = "python -m rmq_c
     given = parser(program).parse_args(words)
     if given.command == "package":
         return _package(given.folder)
-    if missing := _missing(given):
+    if missing := _missing(given) or (erase_command.missing(given) if given.command == "erase" else ""):
         print(missing, file=sys.stderr)
         return 2
     _asked_to_end.clear()
