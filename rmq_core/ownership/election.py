@@ -25,10 +25,8 @@ from kazoo.exceptions import KazooException, NoNodeError
 
 from rmq_core.client.async_rmq import AsyncRMQ
 from rmq_core.errors import ConfigurationError, LeadershipLost, RMQError
-from rmq_core.ownership.config import ZooKeeperConfig
 from rmq_core.ownership.contract import SessionState
 from rmq_core.ownership.lease import Lease
-from rmq_core.ownership.nodes import Paths
 from rmq_core.ownership.session import Session
 from rmq_core.protocol.scripts import Call, script
 
@@ -177,19 +175,6 @@ class LeaderElection:
             if node.startswith(self._mark):
                 with contextlib.suppress(NoNodeError):
                     await self._session.delete(f"{self._path}/{node}")
-
-
-@asynccontextmanager
-async def zookeeper_election(
-    config: str | ZooKeeperConfig, role: str, name: str, namespace: str = "rmq"
-) -> AsyncIterator[LeaderElection]:
-    """An election with a session of its own. Raises `ZooKeeperUnavailable`, `ConfigurationError`."""
-    session = Session(ZooKeeperConfig.of(config))
-    await session.open()
-    try:
-        yield LeaderElection(session, f"{Paths(namespace).root}/{role}", name)
-    finally:
-        await session.close()
 
 
 class LeaseElection:

@@ -16,7 +16,9 @@ from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.embedded.zookeeper import EmbeddedZooKeeper
 from rmq_core.errors import ConfigurationError, LeadershipLost
 from rmq_core.ownership.config import ZooKeeperConfig
-from rmq_core.ownership.election import Election, LeaseElection, Term, run_elected, zookeeper_election
+from rmq_core.ownership.election import Election, LeaderElection, LeaseElection, Term, run_elected
+from rmq_core.ownership.nodes import Paths
+from rmq_core.ownership.session import Session
 from tests.ownership.conftest import kazoo, quick_config
 from tests.ownership.expiry import expire
 from tests.support.proxy import TcpProxy
@@ -40,11 +42,21 @@ async def lease_elections(server: EmbeddedRedis, namespace: str) -> AsyncIterato
 
 
 @asynccontextmanager
+async def node_election(config: ZooKeeperConfig, name: str, namespace: str) -> AsyncIterator[LeaderElection]:
+    session = Session(config)
+    await session.open()
+    try:
+        yield LeaderElection(session, f"{Paths(namespace).root}/keeper", name)
+    finally:
+        await session.close()
+
+
+@asynccontextmanager
 async def node_elections(config: ZooKeeperConfig, namespace: str) -> AsyncIterator[NewElection]:
     async with AsyncExitStack() as stack:
 
         async def make(name: str) -> Election:
-            return await stack.enter_async_context(zookeeper_election(config, "keeper", name, namespace))
+            return await stack.enter_async_context(node_election(config, name, namespace))
 
         yield make
     with kazoo(config) as client:
@@ -196,7 +208,7 @@ async def test_a_leader_that_is_cut_off_has_lost_before_another_leads(
     with TcpProxy(quick_zookeeper.port) as proxy:
         async with (
             node_elections(quick, namespace) as make,
-            zookeeper_election(quick_config(f"127.0.0.1:{proxy.port}"), "keeper", "ann", namespace) as ann,
+            node_election(quick_config(f"127.0.0.1:{proxy.port}"), "ann", namespace) as ann,
         ):
             seen: list[bool] = []
             with pytest.raises(LeadershipLost):

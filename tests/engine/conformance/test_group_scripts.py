@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rmq_core import MessageFilter, StreamMessage, TopicKind, errors
+from rmq_core import MessageFilter, MessageRef, StreamMessage, TopicKind, errors
 from rmq_core.ops.reaper import reap_overdue
 from rmq_core.queries.sampling import SampleCache
 from rmq_core.queries.sampling import sample as sample_all
@@ -242,6 +242,25 @@ async def test_trimming_by_age_waits_for_durable_groups(bench: Bench) -> None:
     await bench.control.trim("events")
     assert (await sample(bench, "events")).length == 6  # the entry it stands behind, and what is ahead
     assert await texts(bench) == [str(n) for n in range(5, 10)]
+
+
+@pytest.mark.parametrize("bound", [{"max_age_ms": 1_000}, {"max_length": 1}])
+async def test_trimming_waits_for_what_is_read_again(bench: Bench, bound: dict[str, int]) -> None:
+    topic = await stream(bench, trim="exact")
+    await bench.q.send_many("events", [StreamMessage(str(n), id=f"{n + 1}-0") for n in range(6)])
+    taken = await bench.q.take(GROUP, 6)
+    await bench.q.ack(taken[:2])
+    await bench.control.delete_entries("events", [MessageRef(0, "4-0"), MessageRef(0, "6-0")])
+    await bench.control.set_position(GROUP, "start")
+    await bench.redefine(topic, **bound)
+    assert await bench.control.trim("events") == 0
+    again = await bench.q.take(GROUP, 2)
+    await bench.q.ack(again[0])
+    await bench.control.trim("events")
+    assert [entry.id for entry in (await bench.q.read("events")).entries] == ["2-0", "3-0", "5-0"]
+    await bench.q.ack([again[1], *taken[2:]])
+    await bench.control.trim("events")
+    assert (await sample(bench)).missed == 0
 
 
 @pytest.mark.parametrize("ident", ["odd", "1-", "-", "+", "1-2-3", f"{2**64}-1", f"1-{2**64}", "%ff", "$"])

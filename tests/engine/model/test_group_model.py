@@ -186,6 +186,26 @@ def test_what_came_back_stands_before_what_is_read_again(redis_server: EmbeddedR
     machine.teardown()
 
 
+def test_what_is_read_again_has_its_place_before_what_is_open_though_entries_were_deleted(
+    redis_server: EmbeddedRedis,
+) -> None:
+    """A history that failed once: what is read again got a larger number than what was open."""
+    machine = type("Machine", (GroupMachine,), {"url": redis_server.url})()
+    machine.define(retries=0, backoff_ms=0, undo_ms=0, journal="off")
+    machine.add(8)
+    machine.take(6)
+    for delivery in machine.deliveries[:2]:
+        machine.settle_one(delivery, "ack", None)
+    for raw in (machine.ids[2], machine.ids[4], machine.ids[6]):
+        machine.delete_one(raw)
+    machine.steer("start")
+    for most in (1, 1, 1, 2):
+        machine.redis_is_as_the_model_says()
+        machine.take(most)
+        machine.redis_is_as_the_model_says()
+    machine.teardown()
+
+
 @pytest.mark.timeout(400)
 def test_a_group_does_what_the_model_does(redis_server: EmbeddedRedis) -> None:
     machine = type("Machine", (GroupMachine,), {"url": redis_server.url})

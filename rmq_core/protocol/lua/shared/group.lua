@@ -34,7 +34,11 @@ if ENTRIES then
     write_member()
     if position_moved and own_position() then
       local first = redis.call('ZRANGE', OPEN, 0, 0, 'WITHSCORES')
-      position.first, position.first_number = first[1] or position.cursor, tonumber(first[2] or position.number + 1)
+      if first[1] and not is_before(position.cursor, first[1]) then
+        position.first, position.first_number = first[1], math.floor(tonumber(first[2]))
+      else -- behind a position that was set back everything is needed, whether it is open or not
+        position.first, position.first_number = position.cursor, position.number + 1
+      end
       redis.call('HSET', POSITIONS, GROUP, position_text(position))
     end
   end

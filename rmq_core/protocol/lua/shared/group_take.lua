@@ -118,6 +118,30 @@ do
     return free, their_numbers
   end
 
+  -- What is open keeps the order of ids: where entries were deleted since it was read, what is read again before it has
+  -- larger numbers. What is among the `entries` gets its number of today, the others one right behind the entry before.
+  local function keep_open_in_order(entries, numbers)
+    local i, first, last = #entries, entries[1][1], ms_text(numbers[#entries])
+    local ids, portion = {}, {}
+    repeat
+      portion = redis.call('ZREVRANGEBYSCORE', OPEN, last, '-inf', 'LIMIT', #ids, #entries)
+      for _, id in ipairs(portion) do
+        if is_before(id, first) then
+          portion = {}
+          break
+        end
+        ids[#ids + 1] = id
+      end
+    until #portion < #entries
+    for nth, id in ipairs(ids) do -- the last one first
+      while is_before(id, entries[i][1]) do
+        i = i - 1
+      end
+      local behind = id == entries[i][1] and 0 or 1 - nth / (#ids + 1)
+      redis.call('ZADD', OPEN, string.format('%.17g', numbers[i] + behind), id)
+    end
+  end
+
   -- The next entries of the stream, up to so many bytes, but one where nothing else was taken (`first`); and whether
   -- some are left for their size. What is read in vain is at most what the sizes so far let one expect.
   local PORTION = 32
@@ -167,6 +191,7 @@ do
         at.furthest = at.cursor
       end
       count('moved', 1) -- for whoever samples: perhaps nothing else is counted
+      keep_open_in_order(entries, numbers)
       entries, numbers = not_under_way(entries, numbers)
       return entries, numbers, before_them, cut
     end
