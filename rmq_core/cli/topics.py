@@ -33,6 +33,7 @@ HEADS = (
     type=click.Choice([how.value for how in OnFailure]),
     help="Whether the next of a slot basis waits for one that failed.",
 )
+@click.option("--archive-for-ms", type=int, help="So long the archive keeps what is over; 0: for ever.")
 @click.option("--max-length", type=int, help="Of a stream: entries kept, over all slots.")
 @click.option("--max-age-ms", type=int, help="Of a stream: older entries are trimmed.")
 @click.option("--trim", type=click.Choice([how.value for how in Trim]), help="Of a stream: how closely.")

@@ -10,6 +10,7 @@
     <archive>/topics/*.json                                                 the topics' definitions, and deletions
     <archive>/data-sets/*.json                                              whose journals these are (`data_set`)
     <archive>/erased/*.json                                                 what was erased (`erasures`)
+    <archive>/forgotten/*.json                                              what got too old (`retention`)
 """
 
 from __future__ import annotations

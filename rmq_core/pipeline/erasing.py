@@ -119,7 +119,7 @@ class _Run:
             return counted
         begun = None
         with self._progress.stage("rewrite", self._session):
-            notes = redacted.write(self._kept, days, frame) if days else []
+            notes = redacted.write(self._kept, days, redacted.those(frame)) if days else []
             if days or counted.open:
                 begun = erasures.begin(self._session, self._kept.path, reason, gone or named, len(days))
         with self._progress.stage("forget", self._session):

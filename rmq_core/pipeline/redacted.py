@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -51,8 +52,14 @@ def of_messages(events: DataFrame, gone: DataFrame, how: str) -> DataFrame:
     return events.join(F.broadcast(gone), same, how)
 
 
-def write(kept: Archive, days: list[Day], gone: DataFrame) -> list[Any]:
-    """Writes the folders, which do not count yet; returns their notes. ``kept``: pinned."""
+def those(gone: DataFrame) -> Callable[[DataFrame], DataFrame]:
+    """Marks the events of these messages, for `write`."""
+    return lambda events: of_messages(events, gone, "left").withColumn("hit", gone["gone"].isNotNull())
+
+
+def write(kept: Archive, days: list[Day], marked: Callable[[DataFrame], DataFrame]) -> list[Any]:
+    """Writes the folders, which do not count yet; returns their notes. ``kept``: pinned. ``marked``: adds to events
+    whether they are ``hit``."""
     from pyspark.sql import functions as F
 
     planned = _planned(kept, days)
@@ -60,9 +67,8 @@ def write(kept: Archive, days: list[Day], gone: DataFrame) -> list[Any]:
         kept.session, [(*day, each.batch) for day, each in planned.items()], "topic string, date string, batch string"
     )
     events = kept.read([_folder(kept, day, source) for day, each in planned.items() for source in each.sources])
-    known = of_messages(events, gone, "left")
-    hit = F.col("gone").isNotNull()
-    redacted = known.withColumn("id", F.when(hit, F.lit(ERASED)).otherwise(F.col("id")))
+    hit = F.col("hit")
+    redacted = marked(events).withColumn("id", F.when(hit, F.lit(ERASED)).otherwise(F.col("id")))
     for name in PERSONAL:
         redacted = redacted.withColumn(name, F.when(~hit, F.col(name)))
     placed = redacted.select(*(name for name, _, _ in EVENTS)).join(F.broadcast(names), ["topic", "date"])
