@@ -181,7 +181,7 @@ def while_filtering(page: Any) -> float:
     for name in ("Backlog", "Topic", "Backlog"):
         page.locator(".rc-topics thead button", has_text=name).first.click()
         page.wait_for_timeout(300)
-    page.get_by_role("button", name="Group by prefix").click()
+    page.get_by_label("Groups", exact=True).select_option("Group by prefix")
     page.wait_for_timeout(300)
     return float(page.evaluate(LONGEST))
 

@@ -34,6 +34,7 @@ class ConsoleStack:
         self._folder = tempfile.TemporaryDirectory(prefix="rmq-bench-")
         self._processes: list[subprocess.Popen[bytes]] = []
         self._migrated = False
+        self.web_pid = 0
         self.port = free_port()
         self.address = f"http://127.0.0.1:{self.port}"
         self.environ = {
@@ -53,7 +54,7 @@ class ConsoleStack:
         """Start the server, sign somebody in; returns their session cookie."""
         self._migrate()
         server = [sys.executable, "-m", "uvicorn", "console.config.asgi:application", "--port", str(self.port)]
-        self._start([*server, "--no-access-log", "--log-level", "warning"])
+        self.web_pid = self._start([*server, "--no-access-log", "--log-level", "warning"])
         cookie = self._run("shell", "-v0", "-c", SIGN_IN).strip().splitlines()[-1]
         deadline = time.monotonic() + 30
         while True:

@@ -99,6 +99,7 @@ class Action(StrEnum):
     SCREEN = "screen"
     SCREEN_LINK = "screen_link"
     TOPIC_SCOPE = "topic_scope"
+    SHARE_VIEW = "share_view"
 
 
 NEEDED: dict[Action, Permission] = {
@@ -153,6 +154,7 @@ NEEDED: dict[Action, Permission] = {
     Action.SCREEN: Permission.EDIT_TOPICS,
     Action.SCREEN_LINK: Permission.ADMINISTER,
     Action.TOPIC_SCOPE: Permission.ADMINISTER,
+    Action.SHARE_VIEW: Permission.OPERATE,
 }
 
 FOR_ALL_TOPICS = frozenset(

@@ -29,5 +29,13 @@ class UnknownScreen(BadRequest):
     """There is no such screen, or no longer."""
 
 
+class UnknownView(BadRequest):
+    """There is no such saved view, or no longer, or it is somebody else's."""
+
+
+class ViewExists(BadRequest):
+    """There is a view of that name; it is replaced only where that was asked for."""
+
+
 class OtherConsole(RuntimeError):
     """A console with another database looks after this namespace; the text says what to do."""

@@ -18,6 +18,7 @@ from unfold.dataclasses import SearchResult
 
 from console.access import Action, Permission, allowed, in_scope
 from console.engine import engine
+from console.kept import SHARED, favourites_of, views_of
 from console.topic_tabs import tabs_of
 from rmq_core.errors import RMQError
 from rmq_core.model.group import AT
@@ -170,10 +171,11 @@ def favicon(request: HttpRequest) -> str:
 
 
 def search(request: HttpRequest, term: str) -> list[SearchResult]:
-    """Pages, and topics with what can be done there, for the command palette."""
+    """Saved views, pages, and topics with what can be done there, favourites first, for the command palette."""
     if not may_view(request):
         return []
-    found = [SearchResult(title, about, reverse(name), symbol)
+    found = _views(request, term)
+    found += [SearchResult(title, about, reverse(name), symbol)
              for title, about, name, symbol, may in _pages()
              if term in title.lower() and may(request)]  # fmt: skip
     try:
@@ -181,7 +183,8 @@ def search(request: HttpRequest, term: str) -> list[SearchResult]:
         topics = [*topics, *(each for each in engine().inspector.queues() if each.is_group)]
     except RMQError:
         return found
-    for topic in sorted(topics, key=_by_name):
+    starred = set(favourites_of(request.user))
+    for topic in sorted(topics, key=lambda each: (each.name not in starred, each.name)):
         if in_scope(request.user, topic.name) and all(
             word in f"{topic.name} {_words()}".lower() for word in term.split()
         ):
@@ -216,8 +219,18 @@ def _may(action: Action) -> Callable[[HttpRequest], bool]:
     return lambda request: allowed(request.user, action)
 
 
-def _by_name(topic: Topic) -> str:
-    return topic.name
+def _views(request: HttpRequest, term: str) -> list[SearchResult]:
+    root = reverse("console:overview")
+    return [
+        SearchResult(
+            view.name,
+            gettext("Shared view") if view.owner == SHARED else gettext("Saved view"),
+            root + view.address,
+            "bookmark",
+        )
+        for view in views_of(request.user)
+        if all(word in f"{view.name} {view.topic}".lower() for word in term.split())
+    ]
 
 
 def _tabs(topic: Topic | None = None) -> list[tuple[str, str, str]]:

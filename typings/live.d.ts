@@ -296,6 +296,8 @@ interface PageData {
   tab: string;
   socket: string;
   frame: any;
+  /** Names of topics. */
+  favourites?: string[];
   sparks: { at_ms: number; step_ms: number; sparks: Record<string, number[]> } | null;
   problem?: string;
   ident: string;

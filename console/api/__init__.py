@@ -16,6 +16,7 @@ from console.api import (  # noqa: F401  (of `routers.topics`)
     definitions,
     entries,
     errors,
+    favourites,
     findings,
     fleet,
     forecast,
@@ -44,6 +45,7 @@ from console.api import (  # noqa: F401  (of `routers.topics`)
     telling,
     tenants,
     topics,
+    views,
     why,
     windows,
 )
@@ -77,6 +79,8 @@ api.add_router("/audit", audit.router)
 api.add_router("/alerts", alerts.router)
 api.add_router("/screens", screens.router)
 api.add_router("/links", screen_links.router)
+api.add_router("/views", views.router)
+api.add_router("/favourites", favourites.router)
 api.add_router("/recurring", recurring.router)
 api.add_router("/outbox", outbox.router)
 api.add_router("/metrics", metrics.router)

@@ -25,7 +25,9 @@ from console.errors import (
     UnknownRecurring,
     UnknownSchedule,
     UnknownScreen,
+    UnknownView,
     UnknownWorker,
+    ViewExists,
 )
 from rmq_core import errors
 from rmq_core.errors import RMQError
@@ -209,6 +211,10 @@ def translate(error: Exception) -> ApiError:
             return ApiError(404, "unknown_screen", str(error))
         case UnknownSchedule():
             return ApiError(404, "unknown_schedule", str(error))
+        case UnknownView():
+            return ApiError(404, "unknown_view", str(error))
+        case ViewExists():
+            return ApiError(409, "view_exists", str(error))
         case BadRequest():
             return ApiError(422, "bad_request", str(error))
         case RMQError():

@@ -15,6 +15,7 @@ from console.models.screens import Screen
 from console.models.sso import SsoAccount
 from console.models.tokens import ApiToken, KeptAnswer
 from console.models.topic import TopicDefinition
+from console.models.views import Favourite, SavedView
 
 __all__ = [
     "Alert",
@@ -26,6 +27,7 @@ __all__ = [
     "ApiToken",
     "AuditEntry",
     "ConsolePermission",
+    "Favourite",
     "Finding",
     "HistoryBlock",
     "HistoryProblem",
@@ -42,6 +44,7 @@ __all__ = [
     "RecordPosition",
     "RecurringMessage",
     "RecurringTick",
+    "SavedView",
     "Screen",
     "SsoAccount",
     "TopicDefinition",

@@ -68,6 +68,7 @@ LABELS = {
     "silence": _("silence alerts"),
     "stop_operation": _("stop an operation"),
     "topic_scope": _("give topics to a role"),
+    "share_view": _("share a view"),
     "trim": _("trim a stream"),
     "undrain": _("end a drain"),
     "unfence": _("share the slots again"),

@@ -10,6 +10,7 @@ from django.utils.translation import gettext
 
 from console.access import User, topics_of
 from console.engine import engine
+from console.kept import favourites_of
 from console.options import options
 from console.pages.shell import console_page, render_page
 from console.snapshots.scoped import scoped
@@ -23,7 +24,7 @@ def page(request: HttpRequest) -> HttpResponse:
         request,
         "console/overview.html",
         gettext("Overview"),
-        data={"socket": "live/overview/", **newest(request.user)},
+        data={"socket": "live/overview/", "favourites": favourites_of(request.user), **newest(request.user)},
     )
 
 

@@ -10,6 +10,7 @@ from django.urls import reverse
 from django.utils.translation import gettext, gettext_lazy
 
 from console.engine import engine
+from console.kept import favourites_of
 from console.pages.definition import tab_data
 from console.pages.shell import console_page, render_page
 from console.serializers.topics import GROUP, topic_json
@@ -49,6 +50,7 @@ def page(request: HttpRequest, topic: str, tab: str = "live") -> HttpResponse:
         "console/topic.html",
         gettext("Topic %(name)s") % {"name": topic},
         data={"socket": f"live/topics/{topic}/", "topic": topic_json(definition), "tab": tab}
+        | {"favourites": favourites_of(request.user)}
         | (tab_data(definition) if tab == "definition" else {}),
         topic=definition,
         tab=tab,

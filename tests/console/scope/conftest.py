@@ -25,6 +25,7 @@ from console.models import (
     PipelineSchedule,
     Reconciliation,
     RecurringMessage,
+    SavedView,
     Screen,
     TopicScope,
 )
@@ -80,6 +81,10 @@ def _rows(now: int) -> None:
     AlertSilence.objects.create(topics=of, from_ms=now, until_ms=now + 600_000, reason=f"{HIDDEN}")
     HistoryProblem.objects.create(topic=of, key="k", code="dead", severity="info", begun_ms=now, seen_ms=now, said=b"")
     Screen.objects.create(name=f"{HIDDEN}-wall", panels=f"figures {of}")
+    seen = {"address": f"?q={HIDDEN}", "username": "x", "saved_ms": now}
+    SavedView.objects.create(name=f"{HIDDEN}-all", **seen)
+    SavedView.objects.create(name=f"{HIDDEN}-team", **seen, patterns=f"{HIDDEN}* orders")
+    SavedView.objects.create(name=f"{HIDDEN}-topic", **seen, topic=of, patterns="orders")
     OutboxMessage.objects.create(topic=of, kind="fixed-time", value=now, content=b"x", lane=1, written_ms=now)
 
 

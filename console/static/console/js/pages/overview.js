@@ -50,7 +50,12 @@ const server = h("p", { class: "rc-server rc-muted" });
 const problemList = h("ul", { class: "rc-problems" });
 const problems = h("section", { "aria-label": gettext("Problems") }, problemList);
 const filter = new TopicFilter(() => render());
-const table = new TopicTable((name) => filter.sortBy(name), sparkOf);
+const table = new TopicTable({
+  onSort: (name) => filter.sortBy(name),
+  onFold: (name) => filter.fold(name),
+  onStar: () => render(),
+  sparks: sparkOf,
+});
 const topics = h(
   "section",
   { class: "rc-card rc-flush" },
@@ -93,7 +98,7 @@ function render() {
   // Every worker has a group of its own of a broadcast: those are on the page of their stream.
   const listed = frame.topics.filter((topic) => !topic.broadcast || topic.problems.length);
   const groups = filter.apply(listed);
-  const shown = groups.reduce((sum, [, some]) => sum + some.length, 0);
+  const shown = groups.reduce((sum, group) => sum + group.topics.length, 0);
   nothing.hidden = shown > 0 || frame.topics.length === 0;
   showFirstSteps(frame.topics.length === 0);
   table.update(groups, filter.sort);

@@ -7,6 +7,7 @@ import { Live } from "../core/live.js";
 import { page, topicAddress } from "../core/page.js";
 import { fill, gettext, ngettext } from "../core/text.js";
 import { actionButton } from "../parts/actions.js";
+import { Star } from "../parts/favourites.js";
 import { guardedLink } from "../parts/guardedbutton.js";
 import { showProblems } from "../parts/problems.js";
 import { WAITING } from "../parts/states.js";
@@ -40,6 +41,7 @@ let frame = null;
 const live = new Live(page.socket, take, render);
 const tab = buildTab();
 const problems = byId("rc-problems");
+byId("rc-topic-state").before(new Star().show(page.topic.name));
 
 shortcut("g d", gettext("Go to this topic's dead letters"), () =>
   location.assign(topicAddress(page.topic.name, "dead")),

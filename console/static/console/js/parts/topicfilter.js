@@ -4,11 +4,12 @@ import { all, focusedElement, h, replace, setText } from "../core/dom.js";
 import { shortcut } from "../core/keys.js";
 import { language } from "../core/page.js";
 import { gettext } from "../core/text.js";
+import { anyFavourites, isFavourite } from "./favourites.js";
 import { CHIPS } from "./problems.js";
-import { SORTABLE } from "./topictable.js";
+import { KINDS, SORTABLE } from "./topictable.js";
 
 /** @typedef {Live.TopicLine} Topic */
-/** @typedef {[string | null, Topic[]]} Group */
+/** `title` null: of what stands in no group. @typedef {{ name: string, title: string | null, topics: Topic[], folded: boolean }} Group */
 
 const GROUP_FROM = 12;
 const names = new Intl.Collator(language, { numeric: true });
@@ -20,7 +21,9 @@ export class TopicFilter {
     this.text = param("q");
     this.problem = param("problem");
     this.sort = SORTABLE.includes(param("sort").replace(/^-/, "")) ? param("sort") : "name";
-    this.group = param("group");
+    this.group = param("group") in GROUPINGS ? param("group") : "";
+    this.favourites = param("favourites");
+    this.folded = new Set(param("folded").split(",").filter(Boolean));
     this.input = h("input", {
       type: "search",
       class: "rc-input",
@@ -30,10 +33,19 @@ export class TopicFilter {
       oninput: () => this.change({ text: this.input.value }),
     });
     this.input.addEventListener("keydown", (event) => event.key === "Escape" && this.input.blur());
-    this.groupButton = h(
+    this.groupChoice = h(
+      "select",
+      {
+        class: "rc-select",
+        "aria-label": gettext("Groups"),
+        onchange: () => this.change({ group: this.groupChoice.value, folded: new Set() }),
+      },
+      Object.entries(GROUPINGS).map(([value, [words]]) => h("option", { value }, words)),
+    );
+    this.star = h(
       "button",
-      { type: "button", class: "rc-chip", onclick: () => this.change({ group: this.grouped ? "no" : "yes" }) },
-      gettext("Group by prefix"),
+      { type: "button", class: "rc-chip", onclick: () => this.change({ favourites: this.favourites ? "" : "yes" }) },
+      gettext("Favourites"),
     );
     this.chips = h("div", { class: "rc-chips", role: "group", "aria-label": gettext("Problems") });
     this.shownCount = h("span", { class: "rc-muted" });
@@ -41,19 +53,21 @@ export class TopicFilter {
       "div",
       { class: "rc-toolbar" },
       h("label", { class: "rc-search" }, this.input, h("kbd", {}, "/")),
+      this.star,
       this.chips,
-      this.groupButton,
+      this.groupChoice,
       this.shownCount,
     );
     shortcut("/", gettext("Search"), () => this.input.focus());
   }
 
   /**
-   * @param {Partial<Pick<TopicFilter, "text" | "problem" | "sort" | "group">>} values
+   * @param {Partial<Pick<TopicFilter, "text" | "problem" | "sort" | "group" | "favourites" | "folded">>} values
    */
   change(values) {
     Object.assign(this, values);
-    setParams({ q: this.text, problem: this.problem, sort: this.sort, group: this.group }, { sort: "name" });
+    const { text: q, problem, sort, group, favourites } = this;
+    setParams({ q, problem, sort, group, favourites, folded: [...this.folded].join() }, { sort: "name" });
     this.onChange();
   }
 
@@ -61,6 +75,12 @@ export class TopicFilter {
     // Numbers are most interesting when large, names from A to Z.
     const first = name === "name" ? "name" : `-${name}`;
     this.change({ sort: this.sort === first ? (name === "name" ? "-name" : name) : first });
+  }
+
+  fold(/** @type {string} */ name) {
+    const folded = new Set(this.folded);
+    if (!folded.delete(name)) folded.add(name);
+    this.change({ folded });
   }
 
   /**
@@ -71,13 +91,19 @@ export class TopicFilter {
     this.showChips(topics);
     const wanted = this.text.trim().toLowerCase();
     const shown = topics.filter(
-      (topic) => topic.name.toLowerCase().includes(wanted) && (!this.problem || topic.problems.includes(this.problem)),
+      (topic) =>
+        topic.name.toLowerCase().includes(wanted) &&
+        (!this.problem || topic.problems.includes(this.problem)) &&
+        (!this.favourites || isFavourite(topic.name)),
     );
     shown.sort((one, other) => this.compare(one, other));
-    this.grouped = this.group ? this.group === "yes" : topics.length >= GROUP_FROM;
-    this.groupButton.setAttribute("aria-pressed", String(this.grouped));
+    const grouping = this.group || (topics.length >= GROUP_FROM ? "yes" : "no");
+    this.groupChoice.value = grouping;
+    this.star.hidden = !anyFavourites() && !this.favourites;
+    this.star.setAttribute("aria-pressed", String(Boolean(this.favourites)));
     setText(this.shownCount, shown.length === topics.length ? "" : `${shown.length} / ${topics.length}`);
-    return this.grouped ? byPrefix(shown) : [[null, shown]];
+    const [, gathered] = GROUPINGS[grouping];
+    return gathered(shown).map((group) => ({ ...group, folded: this.folded.has(group.name) }));
   }
 
   compare(/** @type {Topic} */ one, /** @type {Topic} */ other) {
@@ -124,19 +150,44 @@ export class TopicFilter {
 const number = (/** @type {Topic} */ topic, /** @type {string} */ name) =>
   Number(topic[/** @type {keyof Live.Numbers} */ (name)] ?? -1);
 
-/**
- * Topics whose names share the part before the first separator stand together.
- * @returns {Group[]}
- */
-function byPrefix(/** @type {Topic[]} */ topics) {
+/** @typedef {Omit<Group, "folded">} Gathered */
+
+/** The values of `group` in the address; yes is what it was when there was one way alone.
+    @type {Record<string, [string, (topics: Topic[]) => Gathered[]]>} */
+const GROUPINGS = {
+  no: [gettext("Not grouped"), (topics) => [{ name: "", title: null, topics }]],
+  yes: [gettext("Group by prefix"), byPrefix],
+  kind: [gettext("Group by kind"), byKind],
+};
+
+/** @type {(topics: Topic[]) => Gathered[]} */
+function byKind(topics) {
+  const groups = gather(topics, (topic) => topic.kind);
+  return Object.keys(KINDS).flatMap((kind) => {
+    const some = groups.get(kind);
+    return some ? [{ name: kind, title: KINDS[kind], topics: some }] : [];
+  });
+}
+
+/** Topics whose names share the part before the first separator stand together. @type {(topics: Topic[]) => Gathered[]} */
+function byPrefix(topics) {
+  const groups = [...gather(topics, (topic) => topic.name.split(/[._-]/, 1)[0])];
+  const alone = groups.flatMap(([, some]) => (some.length === 1 ? some : []));
+  const named = groups
+    .filter(([, some]) => some.length > 1)
+    .map(([name, some]) => ({ name, title: name, topics: some }));
+  const others = { name: "-", title: named.length ? gettext("others") : null, topics: alone };
+  return alone.length ? [...named, others] : named;
+}
+
+/** @type {(topics: Topic[], of: (topic: Topic) => string) => Map<string, Topic[]>} */
+function gather(topics, of) {
   /** @type {Map<string, Topic[]>} */
   const groups = new Map();
   for (const topic of topics) {
-    const prefix = topic.name.split(/[._-]/, 1)[0];
-    groups.set(prefix, [...(groups.get(prefix) ?? []), topic]);
+    const some = groups.get(of(topic));
+    if (some) some.push(topic);
+    else groups.set(of(topic), [topic]);
   }
-  const alone = [...groups.values()].filter((group) => group.length === 1).flat();
-  /** @type {Group[]} */
-  const named = [...groups].filter(([, group]) => group.length > 1);
-  return alone.length ? [...named, [named.length ? gettext("others") : null, alone]] : named;
+  return groups;
 }

@@ -8,11 +8,17 @@ import { count, duration, exact, NONE, rate } from "../core/format.js";
 import { topicAddress } from "../core/page.js";
 import { fill, gettext } from "../core/text.js";
 import { pixels } from "../core/theme.js";
+import { isFavourite, Star } from "./favourites.js";
 import { CHIPS } from "./problems.js";
 import { WindowedRows } from "./windowedrows.js";
 
 /** @typedef {Live.TopicLine} Topic */
 /** @typedef {(topic: Topic) => string} Text */
+/**
+ * What a click does, and `sparks(topic)`: values of its small chart.
+ * @typedef {{ onSort: (column: string) => void, onFold: (group: string) => void, onStar: () => void,
+ *   sparks: (topic: Topic) => number[] }} Acts
+ */
 
 /** @type {Record<string, string>} */
 export const KINDS = {
@@ -66,8 +72,9 @@ const NUMERIC = COLUMNS.flatMap(([name, , text, title]) => (text ? [{ name, text
 export const SORTABLE = COLUMNS.map(([name]) => name).filter((name) => name !== "strip" && name !== "spark");
 
 class Row {
-  constructor(/** @type {(topic: Topic) => number[]} */ sparks) {
+  constructor(/** @type {Acts} */ { sparks, onStar }) {
     this.sparks = sparks;
+    this.star = new Star(onStar);
     this.named = "";
     this.shown = "";
     this.link = h("a", { class: "rc-topic-link" });
@@ -82,7 +89,7 @@ class Row {
     this.element = h(
       "tr",
       {},
-      h("th", { scope: "row", class: "rc-col-name" }, this.link, this.meta),
+      h("th", { scope: "row", class: "rc-col-name" }, this.link, this.star.element, this.meta),
       h("td", { class: "rc-col-strip" }, this.strip),
       h("td", { class: "rc-col-spark" }, this.spark),
       Object.values(this.cells),
@@ -92,7 +99,7 @@ class Row {
   update(/** @type {{ topic: Topic }} */ { topic }) {
     // Scrolling draws rows again of which nothing has changed.
     const colors = heatColors();
-    const drawn = [topic, colors.join(), devicePixelRatio, pixels("--rc-strip-width")];
+    const drawn = [topic, colors.join(), devicePixelRatio, pixels("--rc-strip-width"), isFavourite(topic.name)];
     if (this.drawn?.every((value, at) => value === drawn[at])) return;
     this.drawn = drawn;
     if (this.named !== topic.name) {
@@ -103,6 +110,7 @@ class Row {
       // A group stands below its stream.
       this.element.classList.toggle("rc-of-stream", topic.kind === "group");
     }
+    this.star.show(topic.name);
     this.showMeta(topic);
     for (const { name, text, title } of NUMERIC) {
       setText(this.cells[name], text(topic));
@@ -133,13 +141,25 @@ class Row {
 
 /** The line above the topics whose names begin alike. */
 class Heading {
-  constructor() {
-    this.title = h("th", { scope: "rowgroup" });
+  constructor(/** @type {Acts} */ { onFold }) {
+    this.name = "";
+    this.symbol = icon("expand_more");
+    this.words = h("span");
+    this.button = h(
+      "button",
+      { type: "button", class: "rc-fold", onclick: () => onFold(this.name) },
+      this.symbol,
+      this.words,
+    );
+    this.title = h("th", { scope: "rowgroup" }, this.button);
     this.element = h("tr", { class: "rc-group" }, this.title);
   }
 
-  update(/** @type {{ heading: string }} */ { heading }) {
-    setText(this.title, heading);
+  update(/** @type {{ heading: string, name: string, folded: boolean }} */ { heading, name, folded }) {
+    this.name = name;
+    setText(this.words, heading);
+    setText(this.symbol, folded ? "chevron_right" : "expand_more");
+    this.button.setAttribute("aria-expanded", String(!folded));
     // One that spans more columns than are shown would add some.
     const columns = pixels("--rc-topic-columns");
     if (this.title.colSpan !== columns) this.title.colSpan = columns;
@@ -147,19 +167,14 @@ class Heading {
 }
 
 export class TopicTable {
-  /**
-   * `onSort(column)`; `sparks(topic)`: values of its small chart.
-   * @param {(column: string) => void} onSort
-   * @param {(topic: Topic) => number[]} sparks
-   */
-  constructor(onSort, sparks) {
+  constructor(/** @type {Acts} */ acts) {
     this.heads = new Map();
     const body = h("tbody");
-    this.rows = new WindowedRows(body, (item) => (item.topic ? new Row(sparks) : new Heading()));
+    this.rows = new WindowedRows(body, (item) => (item.topic ? new Row(acts) : new Heading(acts)));
     const heads = COLUMNS.map(([name, title]) => {
       const sortable = SORTABLE.includes(name);
       const label = sortable
-        ? h("button", { type: "button", onclick: () => onSort(name) }, title, icon("arrow_drop_down"))
+        ? h("button", { type: "button", onclick: () => acts.onSort(name) }, title, icon("arrow_drop_down"))
         : title;
       const head = h(
         "th",
@@ -177,16 +192,16 @@ export class TopicTable {
     this.rows.look();
   }
 
-  /** `groups`: [[title or null, [topics]]]; `sort`: "name" or "-name". */
-  update(/** @type {[string | null, Topic[]][]} */ groups, /** @type {string} */ sort) {
+  /** `sort`: "name" or "-name". */
+  update(/** @type {import("./topicfilter.js").Group[]} */ groups, /** @type {string} */ sort) {
     for (const [name, head] of this.heads) {
       const direction = sort === name ? "ascending" : sort === `-${name}` ? "descending" : "none";
       if (head.getAttribute("aria-sort") !== direction) head.setAttribute("aria-sort", direction);
     }
-    const items = groups.flatMap(([title, topics]) => {
-      const lines = topics.map((topic) => ({ key: `t ${topic.name}`, sort: "topic", topic }));
+    const items = groups.flatMap(({ name, title, topics, folded }) => {
+      const lines = folded ? [] : topics.map((topic) => ({ key: `t ${topic.name}`, sort: "topic", topic }));
       const heading = `${title} (${topics.length})`;
-      return title ? [{ key: `g ${title}`, sort: "heading", heading }, ...lines] : lines;
+      return title ? [{ key: `g ${name}`, sort: "heading", heading, name, folded }, ...lines] : lines;
     });
     this.element.setAttribute("aria-rowcount", String(items.length + 1));
     this.rows.show(items);
