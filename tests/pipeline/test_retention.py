@@ -55,9 +55,10 @@ def test_what_was_over_long_ago_is_forgotten_and_what_is_open_is_not(spark: Any,
         assert (record["topics"][0]["topic"], record["topics"][0]["transitions"]) == ("mail", 6)
         assert forget(kept, topics, later_ms) == [], "once a day"
         # The same id again, and the open one comes to its end; what is said of it stays true.
-        client.send("mail", FixedTimeMessage("of again", due_ms=1_000, key="again"), allow_past=True)
+        now_ms = int(time.time() * 1000)
+        client.send("mail", FixedTimeMessage("of again", due_ms=now_ms - 1, key="again"), allow_past=True)
         Control(client).cancel("mail", ["open"])
-        client.send("mail", FixedTimeMessage("of next", due_ms=int(time.time() * 1000) + DAY_MS, key="next"))
+        client.send("mail", FixedTimeMessage("of next", due_ms=now_ms + DAY_MS, key="next"))
         assert close() == {}
         assert reconcile(spark, replace(inputs, from_scratch=True))["counts"] == {}
         (second,) = forget(kept, topics, later_ms + DAY_MS)
