@@ -1,4 +1,4 @@
-"""Many who watch many topics: 500 sockets of one web process, 1,000 topics of 16 slots of which 100 change each second."""
+"""Many who watch many topics: 500 sockets of one web process, 1,000 topics of 16 slots of which 100 change a second."""
 
 from __future__ import annotations
 

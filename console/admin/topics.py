@@ -1,48 +1,69 @@
 """Topic definitions and their history in the admin.
 
-Definitions live in Redis, and there is one form for them, with its plan and its conflicts: the list here leads to it.
+Definitions live in Redis: the list and the forms here read and write them there, with the checks, the plan and the
+conflicts of the console's own form.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from django.contrib import admin
+from django.contrib import admin, messages
+from django.contrib.admin.helpers import AdminForm
+from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.urls import reverse
+from django.urls import reverse, reverse_lazy
+from django.utils.http import urlencode
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
-from console.access import Action, Permission, User, allowed, in_scope, rows_in_scope
+from console.access import NEEDED, Action, Forbidden, Permission, User, allowed, in_scope, missing, rows_in_scope
 from console.admin.audit import pretty
+from console.admin.topic_form import TopicForm, seal
 from console.engine import engine
+from console.errors import BadRequest
 from console.models import TopicDefinition, TopicRevision
 from console.pages.topic import KINDS
 from console.site import site
 from console.templating import render
-from console.usecases import topic_history
+from console.usecases import topic_history, topics
+from console.usecases.actor import Actor
+from console.usecases.topic_plan import change_plan, deletion_plan
 from rmq_core.errors import RMQError
+from rmq_core.model.topic import Topic, TopicKind
 
 PER_PAGE = 100
+_LIST = reverse_lazy("console_admin:console_topicdefinition_changelist")
 
 
 @admin.register(TopicDefinition, site=site)
 class TopicDefinitionAdmin(ModelAdmin):
-    """A list out of Redis; adding, changing and deleting are the console's pages."""
+    """A list out of Redis, and forms; before anything is saved, they show what that would do."""
+
+    add_form_template = change_form_template = "console/admin/topic_form.html"
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         if not self.has_view_permission(request):
             return redirect("console:overview")
         error = None
         try:
-            topics = [topic for topic in engine().inspector.topics() if in_scope(request.user, topic.name)]
+            known = [topic for topic in engine().inspector.topics() if in_scope(request.user, topic.name)]
         except RMQError as problem:
-            topics, error = [], str(problem)
+            known, error = [], str(problem)
         term = request.GET.get("q", "").strip().lower()
-        found = Paginator([topic for topic in topics if term in topic.name.lower()], PER_PAGE)
+        kind, state = request.GET.get("kind", ""), request.GET.get("state", "")
+        matching = [
+            topic
+            for topic in known
+            if term in f"{topic.name} {topic.description}".lower()
+            and (not kind or topic.kind == kind)
+            and (not state or topic.paused == (state == "paused"))
+        ]
+        found = Paginator(matching, PER_PAGE)
         shown = found.get_page(request.GET.get("p"))
         newest = topic_history.newest([topic.name for topic in shown])
         rows = [(topic, KINDS[topic.kind], newest.get(topic.name)) for topic in shown]
@@ -52,6 +73,9 @@ class TopicDefinitionAdmin(ModelAdmin):
             "rows": rows,
             "page": shown,
             "term": term,
+            "kind": kind,
+            "kinds": [(each.value, KINDS[each]) for each in TopicKind],
+            "state": state,
             "error": error,
             "may_create": allowed(request.user, Action.CREATE_TOPIC),
             "opts": self.model._meta,
@@ -59,16 +83,105 @@ class TopicDefinitionAdmin(ModelAdmin):
         return render(request, "console/admin/topics.html", context)
 
     def add_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        return redirect("console:define")
+        return self._form(request, None)
 
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any) -> HttpResponse:
-        return _to_form(request.user, object_id)
+        topic = _stored(request.user, object_id)
+        return self._form(request, topic) if topic else redirect(_LIST)
 
     def delete_view(self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any) -> HttpResponse:
-        return _to_form(request.user, object_id)
+        topic = _stored(request.user, object_id)
+        if topic is None:
+            return redirect(_LIST)
+        if not self.has_delete_permission(request):
+            raise PermissionDenied(missing(NEEDED[Action.DELETE_TOPIC]))
+        plan, error = deletion_plan(topic), None
+        holds = plan.severity == "danger"
+        if request.method == "POST":
+            given = {name: request.POST.get(name, "") for name in ("reason", "confirm")}
+            try:
+                topics.delete(_actor(request), topic.name, given["reason"], holds, given["confirm"])
+            except (Forbidden, BadRequest, RMQError) as problem:
+                error = str(problem)
+            else:
+                self.message_user(request, gettext("Deleted: %(topic)s") % {"topic": topic.name}, messages.SUCCESS)
+                return redirect(_LIST)
+        context = {
+            **self.admin_site.each_context(request),
+            "title": gettext("Delete %(topic)s") % {"topic": topic.name},
+            "topic": topic,
+            "plan": plan,
+            "holds": holds,
+            "error": error,
+            "reason": request.POST.get("reason", ""),
+            "opts": self.model._meta,
+        }
+        return render(request, "console/admin/topic_delete.html", context)
 
     def history_view(self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any) -> HttpResponse:
-        return _to_form(request.user, object_id)
+        if _stored(request.user, object_id) is None:
+            return redirect(_LIST)
+        query = urlencode({"topic": object_id})
+        return redirect(f"{reverse('console_admin:console_topicrevision_changelist')}?{query}")
+
+    def _form(self, request: HttpRequest, now: Topic | None) -> HttpResponse:
+        may = self.has_change_permission(request) if now else self.has_add_permission(request)
+        if not self.has_view_permission(request):
+            raise PermissionDenied(missing(Permission.VIEW))
+        if not may and (now is None or request.method == "POST"):
+            raise PermissionDenied(missing(NEEDED[Action.EDIT_TOPIC]))
+        form = TopicForm(now, request.POST if request.method == "POST" else None, changeable=may)
+        said: dict[str, Any] = {}
+        if request.method == "POST" and form.is_valid() and form.wanted:
+            try:
+                found = self._save_or_plan(request, now, form, form.wanted)
+            except (Forbidden, BadRequest, RMQError) as problem:
+                form.add_error(None, str(problem))
+            else:
+                if isinstance(found, Topic):
+                    self.message_user(request, gettext("Saved: %(topic)s") % {"topic": found.name}, messages.SUCCESS)
+                    return redirect("console_admin:console_topicdefinition_change", found.name)
+                said = found
+        row = TopicDefinition(name=now.name) if now else None
+        context = {
+            **self.admin_site.each_context(request),
+            **said,
+            "version": now.version if now else 0,
+            "created_ms": now.created_ms if now else 0,
+            "title": now.name if now else gettext("New topic"),
+            "adminform": AdminForm(form, form.sets, {}, (), self),  # type: ignore[arg-type]
+            "media": self.media + form.media,
+            "errors": form.errors,
+            "inline_admin_formsets": [],
+            "original": row,
+            "object_id": now and now.name,
+            "is_popup": False,
+            "to_field": None,
+            "show_save": may,
+            "show_save_and_continue": False,
+            "show_save_and_add_another": False,
+            "show_close": not may,
+        }
+        answer: HttpResponse = self.render_change_form(
+            request, context, add=now is None, change=now is not None, obj=row
+        )
+        return answer
+
+    def _save_or_plan(
+        self, request: HttpRequest, now: Topic | None, form: TopicForm, wanted: Topic
+    ) -> Topic | dict[str, Any]:
+        """Saved is what a plan was shown of, and only over the version that it was made from; else there is a plan."""
+        version, created_ms = (now.version, now.created_ms) if now else (0, 0)
+        sealed = seal(wanted, version, created_ms)
+        if request.POST.get("seal") == sealed:
+            return topics.save(_actor(request), wanted, version, form.cleaned_data["reason"], created_ms=created_ms)
+        begun = request.POST.get("version"), request.POST.get("created_ms")
+        if now and begun != (str(version), str(created_ms)):
+            form.add_error(None, gettext("Somebody else has changed this topic meanwhile. Look at the plan again."))
+        plan = change_plan(now, wanted)
+        if now and not plan.difference:
+            return {"plan": plan, "asked": gettext("Nothing differs from what is stored.")}
+        return {"plan": plan, "seal": sealed, "asked": gettext("Nothing is saved yet. Press Save again to do this.")}
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         return allowed(request.user, Permission.VIEW)
@@ -129,11 +242,14 @@ class TopicRevisionAdmin(ModelAdmin):
         return False
 
 
-def _to_form(user: User, name: str) -> HttpResponse:
+def _stored(user: User, name: str) -> Topic | None:
+    """None of one that is not there, or not for them, or while Redis is away; the list says which."""
     try:
-        known = {topic.name for topic in engine().inspector.topics() if in_scope(user, topic.name)}
+        found = topics.stored(name) if in_scope(user, name) else None
     except RMQError:
-        known = set()  # the list says that Redis is away
-    if name not in known:
-        return redirect(reverse("console_admin:console_topicdefinition_changelist"))
-    return redirect("console:topic-tab", topic=name, tab="definition")
+        return None
+    return found if found and not found.is_group else None
+
+
+def _actor(request: HttpRequest) -> Actor:
+    return Actor(request.user, request.META.get("REMOTE_ADDR") or None, "admin")

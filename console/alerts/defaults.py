@@ -11,6 +11,7 @@ DEFAULTS: tuple[tuple[str, str, str, int], ...] = (
     ("no-workers", "no_workers", CRITICAL, MINUTE),
     ("slots-without-owner", "unowned", CRITICAL, 2 * MINUTE),
     ("lagging", "lagging", WARNING, 5 * MINUTE),
+    ("starving", "starving", WARNING, 5 * MINUTE),
     ("lateness-budget", "objective_burning", CRITICAL, MINUTE),
     ("group-stuck", "group_stuck", CRITICAL, 2 * MINUTE),
     ("dead-letters-growing", "dead_growing", WARNING, MINUTE),

@@ -8,6 +8,7 @@ from console import converters  # noqa: F401  (of the addresses below)
 from console.api import (  # noqa: F401  (of `routers.topics`)
     alerts,
     audit,
+    bands,
     biography,
     bulk,
     clusters,

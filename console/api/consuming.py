@@ -26,7 +26,7 @@ from console.api.schemas import BigOut, Name, Strict, Text, TopicName, lossless
 from console.api.sending import engine_for
 from console.engine import AsyncEngine, async_engine
 from console.options import options
-from console.serializers.messages import headers_json
+from console.serializers.follow_ups import Sees, headers_json
 from rmq_core.errors import UnknownTopic
 from rmq_core.model.delivery import Delivery, SettleStatus
 from rmq_core.model.outcomes import DELAY_MAX_MS
@@ -158,7 +158,7 @@ async def take(request: HttpRequest, topic: TopicName, body: TakeBody = Body(Tak
             definition = await engine.client.topic(topic)
             _check_member(definition, body.member)
             deliveries = await TopicPolls(engine, topic, body.member or "").take(body.max, body.wait_ms)
-    return {"deliveries": [_taken(definition, delivery) for delivery in deliveries]}
+    return {"deliveries": [_taken(definition, delivery, caller_of(request).sees) for delivery in deliveries]}
 
 
 @router.post(
@@ -212,7 +212,7 @@ def may_consume(request: HttpRequest, topic: str) -> None:
     caller.require(Permission.READ_PAYLOAD)
 
 
-def _taken(topic: Topic, delivery: Delivery) -> dict[str, Any]:
+def _taken(topic: Topic, delivery: Delivery, sees: Sees) -> dict[str, Any]:
     return {
         "id": delivery.id,
         "slot": delivery.slot,
@@ -225,7 +225,7 @@ def _taken(topic: Topic, delivery: Delivery) -> dict[str, Any]:
         "version": lossless(delivery.version),
         "expires_at_ms": delivery.expires_at_ms,
         "tenant": delivery.tenant,
-        "headers": headers_json(delivery.headers),
+        "headers": headers_json(delivery.headers, sees),
         **content_fields(delivery.content),
     }
 

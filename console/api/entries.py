@@ -163,9 +163,8 @@ def stream_entry(request: HttpRequest, topic: TopicName, entry_id: EntryIdent, s
     shown = []
     for each in found:
         stands = usecase.standings(each, groups)
-        shown.append(
-            _shown(entry_json(each, payload)) | {"groups": [{"group": g, "state": s} for g, s in stands.items()]}
-        )
+        row = _shown(entry_json(each, payload, caller.sees))
+        shown.append(row | {"groups": [{"group": g, "state": s} for g, s in stands.items()]})
     return {"entries": shown}
 
 

@@ -146,7 +146,7 @@ def message(request: HttpRequest, topic: TopicName, id: MessageId, slot_basis: B
     views = views_of(topic, id, slot_basis)
     if not views:
         raise unknown_message(id)
-    return {"messages": [message_of(view, caller.payload) for view in views]}
+    return {"messages": [message_of(view, caller) for view in views]}
 
 
 @router.get(

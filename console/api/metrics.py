@@ -100,6 +100,11 @@ GAUGES = (
         lambda topic: topic.get("missed"),
     ),
     Gauge(
+        "rmq_starving_slots",
+        "Slots in which messages of a priority wait while others are taken",
+        lambda topic: topic.get("starving"),
+    ),
+    Gauge(
         "rmq_lateness_objective_seconds",
         "99 of 100 deliveries should be no later",
         lambda topic: _of_objective(topic, "objective_ms", 1000),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from dataclasses import asdict
+from typing import Annotated, Any, Literal
 
 from django.http import HttpRequest
 from ninja import Query, Schema
@@ -18,8 +19,9 @@ from console.api.schemas import BigOut, Cursor, Limit, MessageId, TopicName, los
 from console.api.slots import Slot
 from console.api.states import AskedRecordState, RecordState
 from console.engine import engine
-from console.record import timeline
+from console.record import merging, timeline
 from console.serializers.records import record_json, steps_json
+from rmq_core.model.topic import Merge
 
 STEPS = 200
 
@@ -61,12 +63,36 @@ class Step(Schema):
     error: str | None
 
 
+class Move(Schema):
+    """A send that gave the message that waited another time, or priority."""
+
+    at_ms: int
+    due_ms: int | None
+    priority: BigOut | None
+
+
+class Merged(Schema):
+    """Sends that became one delivery. `content`: whose wins by the topic's `merge` (that of an older version never
+    does); `due_ms`, `priority`: by the first send, and `moves` what later ones changed. `taken_ms`: when it was first
+    handed out; null: not yet, or never."""
+
+    first_ms: int
+    last_ms: int
+    sends: int
+    content: Literal["first", "latest"]
+    due_ms: int | None
+    priority: BigOut | None
+    moves: list[Move]
+    taken_ms: int | None
+
+
 class Life(Schema):
-    """`more`: there were earlier steps than those shown. `gap_ms`: about then the slot's journal had a gap; steps of
-    before may be missing."""
+    """`merges`: of the steps shown, those sends of which several became one delivery. `more`: there were earlier steps
+    than those shown. `gap_ms`: about then the slot's journal had a gap; steps of before may be missing."""
 
     record: Recorded
     steps: list[Step]
+    merges: list[Merged]
     more: bool
     gap_ms: int | None
 
@@ -133,14 +159,21 @@ def lives_of(
     caller: Caller, topic: str, ident: str, slot: int | None = None, limit: int = STEPS
 ) -> list[dict[str, Any]]:
     """What is recorded of an id, as `Life` shows it."""
+    definition = engine().client.topic(topic)
+    content = "first" if definition.merge is Merge.FIRST else "latest"
     return [
         {
             "record": _shown(record_json(each.record, caller.payload)),
             "steps": [_shown(step) for step in steps_json(each.steps, each.record.slot, caller.payload)],
+            "merges": [
+                _shown(asdict(one)) | {"moves": [_shown(asdict(move)) for move in one.moves], "content": content}
+                for one in merging.rounds(each.steps)
+                if one.sends > 1
+            ],
             "more": each.more,
             "gap_ms": each.since_ms,
         }
-        for each in timeline.of_message(engine().client.topic(topic), ident, slot, limit)
+        for each in timeline.of_message(definition, ident, slot, limit)
     ]
 
 

@@ -7,8 +7,10 @@ from typing import Any
 
 from ninja import Schema
 
+from console.api.callers import Caller
 from console.api.schemas import BigOut, lossless
 from console.serializers import messages as shapes
+from console.serializers.follow_ups import headers_json
 from rmq_core.model.holds import KEY_MAX
 from rmq_core.model.states import State
 from rmq_core.model.views import MessageRow, MessageView
@@ -87,7 +89,8 @@ def row_of(row: MessageRow, payload: bool) -> dict[str, Any]:
     return found
 
 
-def message_of(view: MessageView, payload: bool) -> dict[str, Any]:
+def message_of(view: MessageView, caller: Caller) -> dict[str, Any]:
+    payload = caller.payload
     found = row_of(view.row, payload)
     shown = shapes.content_json(view.content) if payload else {"text": None, "base64": None, "truncated": False}
     return found | {
@@ -96,7 +99,7 @@ def message_of(view: MessageView, payload: bool) -> dict[str, Any]:
         "slot_basis": _basis_of(view) if payload else None,
         "expires_at_ms": view.expires_at_ms,
         "tenant": view.tenant,
-        "headers": shapes.headers_json(view.headers) if payload else None,
+        "headers": headers_json(view.headers, caller.sees) if payload else None,
         "header_count": len(view.headers),
         "content": shown["text"],
         "content_base64": shown["base64"] if shown["text"] is None else None,

@@ -90,6 +90,6 @@ def find(
     caller.require(Permission.VIEW, topic)
     views = views_of(topic, id, slot_basis)
     return {
-        "messages": [message_of(view, caller.payload) for view in views],
+        "messages": [message_of(view, caller) for view in views],
         "records": [] if views else [each["record"] for each in lives_of(caller, topic, canonical(id))],
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 from ninja import Schema
 from pydantic import ConfigDict, Field, model_validator
@@ -87,18 +87,29 @@ class SendBody(OneMessage):
         return [self] if self.messages is None else self.messages
 
 
+class SendReason(Schema):
+    """Why a message would merge, or not, and who wins. `values` are the evidence: times end in `_ms`."""
+
+    code: str
+    text: str
+    values: dict[str, Any]
+
+
 class SendResult(Schema):
     """`merged`: it became one with a message that was waiting; null where it was refused (`error`), and where it was
     sent but nobody knows, because the queue's answer was lost and the message was sent again. `found`, of what is only
     checked: the states of what has the id already; null where that was not looked up. `id` is null where the server
     would have given one, as it does in a stream, or where nothing merges. `duplicate_of_ms`: it was not accepted, for
     one of its id had been then, within its period (`unique_for_ms`); `outdated_by`: nor was it, for that version of its
-    id has been handed out (`versions_for_ms`)."""
+    id has been handed out (`versions_for_ms`). `outcome` and `reasons`, of what is only checked: what it would do now,
+    and whose content, version and time would win; null where that was not looked up."""
 
     id: str | None
     slot: int
     size: int
     found: list[State] | None = None
+    outcome: Literal["new", "merged", "older", "duplicate", "outdated", "full"] | None = None
+    reasons: list[SendReason] | None = None
     merged: bool | None = None
     duplicate_of_ms: int | None = None
     outdated_by: int | None = None

@@ -24,6 +24,7 @@ from console.api.schemas import TopicName
 from console.api.send_bodies import OneMessage, SendAnswer, SendBody
 from console.engine import AsyncEngine, async_engine, new_async_engine
 from console.models import AuditEntry
+from console.serializers.why import reason_json
 from console.usecases import sending
 from console.usecases.audit import require_audited
 from rmq_core.errors import MessageError, RMQError, WrongKind
@@ -110,12 +111,20 @@ async def _prospect(
     if isinstance(message, StreamMessage):
         return {**address, "found": []}
     if topic.merge is Merge.NEVER:
-        return {**address, "id": None, "found": []}
+        address["id"] = None
     if isinstance(message, FixedTimeMessage) and message.due_ms < now_ms - PRESENT_MS and not allow_past:
         problem = gettext("Its due time is over: sending it is refused.")
         return {**address, "error": "due_in_the_past", "message": problem}
     if not look:
         return address
+    try:
+        tried = await engine.inspector.what_if(topic.name, message, allow_past=allow_past)
+    except RMQError as error:
+        refusal = from_engine(error)
+        return {**address, "error": refusal.code, "message": refusal.message}
+    address |= {"outcome": tried.outcome, "reasons": [reason_json(each) for each in tried.reasons]}
+    if topic.merge is Merge.NEVER:
+        return {**address, "found": []}
     views = await engine.inspector.find(topic.name, address["id"], message.slot_basis)
     here = (view for view in views if view.row.slot == address["slot"])
     return {**address, "found": [state for view in here for state in view.states]}

@@ -7,7 +7,7 @@ from typing import Any
 from django.http import HttpRequest
 from ninja import Schema
 
-from console.access import Permission, allowed
+from console.access import Permission
 from console.api.callers import caller_of
 from console.api.messages import Basis, canonical
 from console.api.routers import topics as router
@@ -72,7 +72,4 @@ def _answer(
     caller = caller_of(request)
     caller.require(Permission.VIEW, topic)
     check_slot(topic, slot)
-    found = asking.why(
-        topic, ident, slot, slot_basis, payload=caller.payload, audit=allowed(caller.user, Permission.AUDIT)
-    )
-    return why_json(found)
+    return why_json(asking.why(caller.user, topic, ident, slot, slot_basis))

@@ -65,6 +65,7 @@ def _topic(state: TopicState, sample: TopicSample) -> dict[str, Any]:
         "oldest_ms": sample.oldest_prepare_ms,
         "unowned": state.unowned,
         "owed": sum(slot.owed for slot in sample.slots),
+        "starving": len({each.slot for each in state.bands.starving}) if state.bands else None,
         "objective": None if state.objective is None else state.objective.as_json(),
         "lateness": {str(bucket): n for bucket, n in sample.lateness.buckets.items()} if sample.topic.timed else None,
     }

@@ -11,6 +11,7 @@ from console.outbox.figures import Figures
 from console.snapshots.acknowledgements import Acknowledgement
 from console.snapshots.objectives import Objective
 from rmq_core.journal.trimmer import JournalState
+from rmq_core.model.bands import Bands
 from rmq_core.model.topic import Topic
 from rmq_core.model.views import ServerInfo, Unreadable, WorkerInfo
 from rmq_core.routes.status import RouteStatus
@@ -69,6 +70,8 @@ class TopicState:
     """Whether a route takes from it, and runs."""
     objective: Objective | None = None
     """Where it has a lateness objective: how that is kept."""
+    bands: Bands | None = None
+    """Of a priority topic: what waits, by priority."""
 
 
 def find_problems(
@@ -141,6 +144,10 @@ def _of_topic(state: TopicState, lag_warning_ms: int) -> list[Problem]:
         )
     elif not topic.timed and numbers.ready > max(BACKLOG_NOTED, BACKLOG_GROWTH * state.ready_before):
         add("falling_behind", "warning", ready=numbers.ready, before=state.ready_before)
+    if state.bands is not None and (starving := state.bands.starving):
+        longest = starving[0]
+        where = {"slots": len({each.slot for each in starving}), "slot": longest.slot, "priority": longest.priority}
+        add("starving", "warning", **where, waited_ms=longest.waited_ms, overtaken=longest.overtaken)
     fresh = numbers.dead if state.unacknowledged is None else state.unacknowledged
     if fresh and numbers.dead > state.dead_before:
         add("dead_growing", "warning", dead=numbers.dead, more=numbers.dead - state.dead_before, fresh=fresh)

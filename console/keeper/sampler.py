@@ -27,12 +27,14 @@ from console.snapshots.groups import FLEET
 from console.snapshots.store import LiveKeys
 from rmq_core.journal.trimmer import JournalState
 from rmq_core.journal.trimmer import state as journal_state
+from rmq_core.model.bands import Bands
 from rmq_core.model.group import AT
 from rmq_core.model.samples import TopicSample
 from rmq_core.model.stats import Histogram
 from rmq_core.model.tenants import TenantLoads
-from rmq_core.model.topic import Topic
+from rmq_core.model.topic import Topic, TopicKind
 from rmq_core.model.views import ServerInfo, Unreadable, WorkerInfo
+from rmq_core.ops import bands
 from rmq_core.ops.reaper import reap_overdue
 from rmq_core.queries import fleet as workers_of
 from rmq_core.routes.status import RouteStatus
@@ -46,6 +48,7 @@ RECENT = 20
 WORKERS_EVERY = 2
 SERVER_EVERY = 5
 JOURNALS_EVERY = 5
+BANDS_EVERY = 5
 
 
 @dataclass
@@ -61,6 +64,7 @@ class _Known:
     journal: JournalState | None = None
     unacknowledged: Unacknowledged = field(default_factory=Unacknowledged)
     fresh_dead: int = 0
+    bands: Bands | None = None
     course: GroupCourse = field(default_factory=GroupCourse)
 
 
@@ -136,6 +140,7 @@ class Sampler:
         at_ms = max((sample.at_ms for sample in samples), default=0) or await self.engine.inspector.now_ms()
         watched = await run(store.watched(self.keys.watch, at_ms))
         await self._look_at_journals(samples)
+        await self._look_at_bands(samples)
         await self._look_at_dead_letters(samples)
         states = [self._take_in(sample) for sample in samples]
         problems = find_problems(
@@ -235,6 +240,21 @@ class Sampler:
         with_journals = [sample.topic for sample in samples if sample.journal_marks - {None}]
         await self._reader.each("its journal", with_journals, look)
 
+    async def _look_at_bands(self, samples: Sequence[TopicSample]) -> None:
+        """What waits by priority; of a topic in which nothing waits, nothing does."""
+        if self._rounds % BANDS_EVERY:
+            return
+        by_name = {sample.topic.name: sample for sample in samples}
+        for name in by_name:
+            self._known.setdefault(name, _Known()).bands = None
+
+        async def look(topic: Topic) -> None:
+            found = await self.engine.client.run(bands.note(self.engine.client.keyspace, by_name[topic.name]))
+            self._known[topic.name].bands = found
+
+        waiting = [each.topic for each in samples if each.topic.kind is TopicKind.PRIORITY and each.ready]
+        await self._reader.each("its priorities", waiting, look)
+
     async def _reap(self, samples: Sequence[TopicSample]) -> dict[str, int]:
         """Put back what is overdue: of all topics at once, or one by one where that fails."""
         run, keyspace = self.engine.client.run, self.engine.client.keyspace
@@ -314,6 +334,7 @@ class Sampler:
             missed_before=missed_before, verdict=known.course.update(sample) if sample.topic.is_group else None,
             routed=sample.topic.name in self._routed,
             objective=self._objectives.update(sample),
+            bands=known.bands,
         )  # fmt: skip
 
     async def _write_sparks(self, at_ms: int) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from console.serializers.messages import content_json, headers_json, preview_of
+from console.serializers.follow_ups import Sees, headers_json
+from console.serializers.messages import content_json, preview_of
 from rmq_core.model.entry import Entry
 from rmq_core.model.text import encodable
 
@@ -24,7 +25,7 @@ def entry_row(entry: Entry, payload: bool) -> dict[str, Any]:
     }
 
 
-def entry_json(entry: Entry, payload: bool) -> dict[str, Any]:
+def entry_json(entry: Entry, payload: bool, sees: Sees) -> dict[str, Any]:
     """Everything about one."""
     found = entry_row(entry, payload)
     if not payload:
@@ -44,7 +45,7 @@ def entry_json(entry: Entry, payload: bool) -> dict[str, Any]:
         "truncated": shown["truncated"],
         "fields": texts,
         "fields_base64": others,
-        "headers": headers_json(entry.headers),
+        "headers": headers_json(entry.headers, sees),
         "slot_basis": None if entry.slot_basis is None else preview_of(entry.slot_basis),
     }
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping
 from typing import Any
 
 from rmq_core.model.report import Report
@@ -44,11 +43,6 @@ def row_json(row: MessageRow, payload: bool) -> dict[str, Any]:
 def is_inline(row: MessageRow) -> bool:
     """Whether the message is nothing but its id."""
     return row.size == len(row.raw_id) and row.raw_id.startswith(row.preview)
-
-
-def headers_json(headers: Mapping[str, str]) -> dict[str, str]:
-    """As sent, but for lone surrogates, which older releases let in and no reader of JSON need understand."""
-    return {encodable(name): encodable(value) for name, value in headers.items()}
 
 
 def content_json(content: bytes) -> dict[str, Any]:

@@ -8,7 +8,8 @@ from typing import Any
 from console.outbox.figures import Figures
 from console.outbox.models import OutboxMessage
 from console.outbox.rows import Row, id_of, message_of
-from console.serializers.messages import content_json, headers_json
+from console.serializers.follow_ups import headers_json
+from console.serializers.messages import content_json
 from rmq_core.errors import InvalidMessage
 from rmq_core.model.text import shown
 
@@ -58,6 +59,7 @@ def _id_of(row: OutboxMessage) -> str | None:
 
 def _headers(row: OutboxMessage) -> dict[str, str] | None:
     try:
-        return headers_json(message_of(_plain(row), row.written_ms).headers or {})
+        headers = message_of(_plain(row), row.written_ms).headers or {}
+        return headers_json(headers, lambda _: True)  # the outbox is for who sees every topic
     except InvalidMessage:
         return None

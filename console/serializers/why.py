@@ -10,6 +10,11 @@ from rmq_core.why.answer import Reason, Why
 from rmq_core.why.sentences import HIDDEN, Plural
 
 
+def reason_json(reason: Reason) -> dict[str, Any]:
+    """One of them alone, as of a send that is only tried."""
+    return {"code": reason.code, "text": _text(reason), "values": dict(reason.values)}
+
+
 def why_json(found: Why) -> dict[str, Any]:
     answer = found.as_dict()
     for line, reason in zip(answer["reasons"], found.reasons, strict=True):

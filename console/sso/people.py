@@ -6,6 +6,8 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
+from django.db.models import QuerySet
+
 from console.clock import now_ms
 from console.models import AuditEntry, SsoAccount
 from console.sso import provider
@@ -36,7 +38,7 @@ def still_there(user: Any) -> bool:
     if row is None or row.ended or sso is None:
         return False
     now = now_ms()
-    if not row.refresh or now - row.checked_ms < sso.renew_ms:
+    if not row.refresh or 0 <= now - row.checked_ms < sso.renew_ms:  # below 0: the clock was ahead
         return True
     mine = SsoAccount.objects.filter(pk=row.pk, checked_ms=row.checked_ms)
     if not mine.update(checked_ms=now):
@@ -54,12 +56,21 @@ def still_there(user: Any) -> bool:
     if not give_groups(user, found.claims, sso):
         return _ended(user, row, "no role is left")
     tokens = {"refresh": seal(found.refresh), "id_token": seal(found.id_token) or row.id_token}
-    SsoAccount.objects.filter(pk=row.pk).update(**tokens)
+    _still_that_of(row).update(**tokens)
     return True
 
 
+def _still_that_of(row: SsoAccount) -> QuerySet[SsoAccount]:
+    """Nothing where they have signed in anew while the provider was asked about the time before."""
+    return SsoAccount.objects.filter(pk=row.pk, refresh=row.refresh)
+
+
 def _ended(user: Any, row: SsoAccount, why: str) -> bool:
-    SsoAccount.objects.filter(pk=row.pk).update(ended=True, refresh="", id_token="")
+    if not _still_that_of(row).update(ended=True, refresh="", id_token=""):
+        return SsoAccount.objects.filter(pk=row.pk, ended=False).exists()
+    if not user.has_usable_password():  # another one ends every session there is: none comes back with the next sign-in
+        user.set_unusable_password()
+        user.save(update_fields=["password"])
     log.warning("%s was signed out by the provider: %s", user.get_username(), why)
     detail = {"error": "signed out by the provider"}
     note("sign_in", username=user.get_username(), user=user, result=AuditEntry.Result.REFUSED, detail=detail)

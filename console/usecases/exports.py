@@ -7,8 +7,9 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from console.access import Permission, require
+from console.access import Permission, in_scope, require
 from console.engine import engine
+from console.serializers.follow_ups import Sees, headers_json
 from console.serializers.text import csv_lines, json_lines
 from console.usecases.actor import Actor
 from console.usecases.audit import audited
@@ -32,10 +33,10 @@ def export_dead(actor: Actor, topic: str, wanted: MessageFilter, form: str) -> I
         require(actor.user, Permission.READ_PAYLOAD, topic)
         engine().client.topic(topic)
         entry.done = 1
-    return export(topic, wanted, form)
+    return export(topic, wanted, form, lambda name: in_scope(actor.user, name))
 
 
-def export(topic: str, wanted: MessageFilter, form: str) -> Iterator[str]:
+def export(topic: str, wanted: MessageFilter, form: str, sees: Sees) -> Iterator[str]:
     """Everything a filter matches, with its content. Messages that come or go meanwhile may be in it or not.
 
     `at_ms`: the row's time (died, due, …); `encoding`: utf-8, or base64 for content that is no text.
@@ -49,7 +50,7 @@ def export(topic: str, wanted: MessageFilter, form: str) -> Iterator[str]:
         found = inspector.select(topic, wanted, cursor=cursor, scan=SCAN)
         for rows in by_size(found.rows, BYTES_AT_ONCE):
             found_bodies = client.run(_bodies(client.keyspace, definition, rows))
-            lines = [_line(row, body) for row, body in zip(rows, found_bodies, strict=True)]
+            lines = [_line(row, body, sees) for row, body in zip(rows, found_bodies, strict=True)]
             if form == "csv":
                 yield csv_lines([_cell(line[name]) for name in COLUMNS] for line in lines)
             else:
@@ -86,7 +87,7 @@ def _body(row: MessageRow, stored: bytes | None) -> Body | None:
     return Body(row.raw_id, {}, 0) if row.size == len(row.raw_id) else None
 
 
-def _line(row: MessageRow, body: Body | None) -> dict[str, Any]:
+def _line(row: MessageRow, body: Body | None, sees: Sees) -> dict[str, Any]:
     content, encoding = _text(body.content) if body is not None else (None, None)
     return {
         "id": row.id,
@@ -97,7 +98,7 @@ def _line(row: MessageRow, body: Body | None) -> dict[str, Any]:
         "failures": row.failures,
         "error": row.error,
         "size": row.size,
-        "headers": body.headers if body is not None else {},
+        "headers": headers_json(body.headers, sees) if body is not None else {},
         "content": content,
         "encoding": encoding,
     }

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from console.access import Action
+from console.access import Action, Permission, User, allowed
 from console.engine import engine
 from console.history.points import POINT
 from console.models import AuditEntry, TopicRevision
 from console.snapshots.store import LiveKeys, read_history
+from console.usecases import routes
 from rmq_core.why.answer import Reason, Why
 from rmq_core.why.facts import Pace
 
@@ -20,13 +21,25 @@ CLOCKS_MS = 600_000
 """So far apart may the clocks of Redis and of the console be."""
 
 
-def why(topic: str, ident: str | None, slot: int | None, slot_basis: str | None, *, payload: bool, audit: bool) -> Why:
-    """`payload`: the caller may read ids, which may be contents; `audit`: and who did what."""
+HIDDEN = "…"
+
+
+def why(user: User, topic: str, ident: str | None, slot: int | None, slot_basis: str | None) -> Why:
+    """With what somebody may read: ids, which may be contents, who did what, and names of routes."""
+    payload, audit = allowed(user, Permission.READ_PAYLOAD), allowed(user, Permission.AUDIT)
     answer = engine().inspector.why(topic, ident, slot=slot, slot_basis=slot_basis, pace=pace(topic))
     reasons = [each if payload or each.values.get("id") == ident else each.without("id") for each in answer.reasons]
+    reasons = [_of_route(user, each) for each in reasons]
     if audit:
         reasons = [_paused_by(topic, each) for each in reasons]
     return replace(answer, reasons=tuple(reasons))
+
+
+def _of_route(user: User, reason: Reason) -> Reason:
+    name = reason.values.get("route")
+    if not isinstance(name, str) or routes.stored(user, name) is not None:
+        return reason
+    return Reason(reason.code, {**reason.values, "route": HIDDEN})
 
 
 def _paused_by(topic: str, reason: Reason) -> Reason:

@@ -43,6 +43,7 @@ ENGINE: Sections = {
         "topics": "rmq_core.cli.topics",
         "stats": "rmq_core.cli.topics",
         "tenants": "rmq_core.cli.tenants",
+        "bands": "rmq_core.cli.bands",
         "journal": "rmq_core.cli.journal",
         "pause": "rmq_core.cli.members",
         "resume": "rmq_core.cli.members",

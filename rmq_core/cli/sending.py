@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import asdict
 from typing import Any
 
 import click
 
 from rmq_core.cli.shell import Shell, Usage, command
+from rmq_core.client.inspector import Inspector
 from rmq_core.model.follow_ups import Addressed
 from rmq_core.ops.sent import Sent
 
@@ -34,7 +36,8 @@ WHEN = "--priority on a priority topic, --range-ms on a range-merge topic, --in-
 @click.option("--header", "headers", multiple=True, metavar="NAME=VALUE", help="Repeatable.")
 @click.option("--if-done", metavar="JSON", help="Sent when it has succeeded: topic, content and when, as of send.")
 @click.option("--if-dead", metavar="JSON", help="Sent when it has died.")
-def send(shell: Shell, topic: str, content: str | None, headers: tuple[str, ...], **given: Any) -> None:
+@click.option("--dry-run", is_flag=True, help="Send nothing: say what it would do, and who would win where it merges.")
+def send(shell: Shell, topic: str, content: str | None, headers: tuple[str, ...], dry_run: bool, **given: Any) -> None:
     """Send one message, or add an entry to a stream topic.
 
     CONTENT '-' reads standard input, as bytes. Content that begins with a dash comes after '--'.
@@ -55,6 +58,13 @@ def send(shell: Shell, topic: str, content: str | None, headers: tuple[str, ...]
     with shell.client() as rmq:
         if not when and not of_stream and not rmq.topic(topic).is_stream:
             raise Usage(f"say once when it is delivered: {WHEN}")
+        if dry_run:
+            if of_stream or rmq.topic(topic).is_stream:
+                raise Usage("nothing merges in a stream: there is nothing to try")
+            found = Inspector(rmq).what_if(topic, raw, **given)
+            told = [{"code": each.code, "text": each.text, "values": dict(each.values)} for each in found.reasons]
+            shell.show(asdict(found) | {"reasons": told}, [each.text for each in found.reasons])
+            return
         sent = rmq.send(topic, raw, **given)
     value = sent._asdict() | {"duplicate_of_ms": sent.duplicate_of_ms, "outdated_by": sent.outdated_by}
     shell.show(value, [f"{sent.id}  slot {sent.slot}  {_became(sent)}"])

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Unpack, cast
 
 from rmq_core.client.rmq import RMQ
 from rmq_core.journal import trimmer
 from rmq_core.journal.trimmer import JournalState
+from rmq_core.model.bands import Bands
+from rmq_core.model.composing import Content, SendOptions, compose
 from rmq_core.model.filters import MessageFilter
 from rmq_core.model.group import Group
 from rmq_core.model.holds import Hold
+from rmq_core.model.message import Message
 from rmq_core.model.samples import TopicSample
 from rmq_core.model.states import State
 from rmq_core.model.tenants import TenantLoads
@@ -31,6 +35,7 @@ from rmq_core.model.views import (
 from rmq_core.ops import holds, placement
 from rmq_core.ops.placement import Overrides
 from rmq_core.queries import (
+    bands,
     by_filter,
     by_id,
     by_text,
@@ -53,6 +58,7 @@ from rmq_core.streams.members import Member
 from rmq_core.why import asking
 from rmq_core.why.answer import Why
 from rmq_core.why.facts import Pace
+from rmq_core.why.what_if import WhatIf, what_if
 
 
 class Inspector:
@@ -129,6 +135,11 @@ class Inspector:
         """Who causes the load: the tenants of which most was sent or taken lately."""
         return self.client.run(self.client.on_topic(load.tenants, topic, limit))
 
+    def bands(self, topic: str, slot: int | None = None) -> Bands:
+        """What waits by priority, for how long and behind how many; of all slots or one."""
+        spread = self.client.target.is_cluster
+        return self.client.run(self.client.on_topic(bands.bands, topic, self._cache, spread, slot))
+
     def find(self, topic: str, ident: str | bytes, slot_basis: str | bytes | None = None) -> list[MessageView]:
         """Every message with that id."""
         return self.client.run(self.client.on_topic(by_id.find, topic, ident, slot_basis))
@@ -150,6 +161,13 @@ class Inspector:
         spread = self.client.target.is_cluster
         asked = (ident, slot, slot_basis, pace)
         return self.client.run(self.client.on_topic(asking.why, topic, self._cache, spread, *asked))
+
+    def what_if(
+        self, topic: str, message: Message | Content, *, allow_past: bool = False, **options: Unpack[SendOptions]
+    ) -> WhatIf:
+        """What a send of that would do now: whether it merges, and whose content and time win. Sends nothing."""
+        made = compose(message, options) if options else message
+        return self.client.run(self.client.on_topic(what_if, topic, cast(Message, made), allow_past))
 
     def search(
         self,

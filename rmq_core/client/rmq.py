@@ -301,7 +301,8 @@ class RMQ(ClientCore):
         complete by then is followed by nothing. Calling it again with the same name is harmless while the set is there.
         Raises `InvalidMessage` before anything is sent, then what `send` raises.
         """
-        return self.run(chains.together(self.keyspace, name, messages, if_done, if_dead, for_ms, self.sending))
+        sending = self.sending, self.checked_topic
+        return self.run(chains.together(self.keyspace, name, messages, if_done, if_dead, for_ms, *sending))
 
     # -- taking and settling
 

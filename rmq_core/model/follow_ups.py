@@ -6,7 +6,8 @@ import base64
 import json
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, NamedTuple
+from operator import index
+from typing import Any, NamedTuple, SupportsIndex
 
 from rmq_core.errors import InvalidMessage
 from rmq_core.model.json_text import to_json
@@ -65,13 +66,17 @@ def _plain(value: Any) -> Any:
         return {_BYTES: base64.b64encode(value).decode()}
     if isinstance(value, datetime):
         return value.isoformat()
-    return dict(value) if isinstance(value, Mapping) else value
+    if isinstance(value, Mapping):
+        return {name: _plain(each) for name, each in value.items()}
+    return index(value) if isinstance(value, SupportsIndex) and not isinstance(value, bool) else value
 
 
 def _read(name: object, value: Any) -> Any:
     if name in {"if_done", "if_dead"}:
         return None if value is None else Addressed.from_value(value)
-    if isinstance(value, Mapping) and value.keys() == {_BYTES}:
+    if name == "fields" and isinstance(value, Mapping):
+        return {field: _read("a field", each) for field, each in value.items()}
+    if name != "headers" and isinstance(value, Mapping) and value.keys() == {_BYTES}:
         try:
             return base64.b64decode(value[_BYTES], validate=True)
         except (ValueError, TypeError):

@@ -13,17 +13,18 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Protocol, TypeAlias
 
-from rmq_core.errors import ConnectionLost, InvalidMessage, RMQError
+from rmq_core.errors import BacklogFull, ConnectionLost, InvalidMessage, RMQError, UnknownTopic
 from rmq_core.model.bodies import decode_body, digest
 from rmq_core.model.composing import composed
 from rmq_core.model.delivery import Delivery
 from rmq_core.model.entry import AnyMessage, StreamMessage
 from rmq_core.model.follow_ups import AFTER_HEADER, MARK, Addressed, Plan, plan_of
+from rmq_core.model.group import AT
 from rmq_core.model.ids import id_to_text
-from rmq_core.model.message import HEADERS_MAX
+from rmq_core.model.message import HEADERS_MAX, Message, encode
 from rmq_core.model.topic import Topic
 from rmq_core.ops.sent import Sent
-from rmq_core.protocol.keys import Keyspace
+from rmq_core.protocol.keys import Keyspace, slot_for
 from rmq_core.protocol.scripts import Call, Operation, script
 
 Send: TypeAlias = Callable[[str, AnyMessage, bool], Operation[Sent]]
@@ -55,18 +56,26 @@ class Followed(Protocol):
 
 
 def is_followed(delivery: Followed) -> bool:
-    """Whether its body may say that something follows."""
+    """Whether its body may say that something follows; an entry of a stream is not followed."""
     body = delivery.raw_body
-    return type(body) is bytes and MARK in body[:_HEAD]
+    return type(body) is bytes and AT not in delivery.topic and MARK in body[:_HEAD]
 
 
 def load_bodies(keyspace: Keyspace, topic: Topic, deliveries: Sequence[Delivery]) -> Operation[None]:
-    """Of deliveries that were made again from their receipts: only from its body is it known what follows one."""
+    """Of deliveries that were made again from their receipts: only from its body is it known what follows one. What is
+    stale has none: the body of that id is another's.
+    """
     some = [each for each in deliveries if each.slot < topic.slots]
     named = [(keyspace.slot(topic.name, each.slot), each.raw_id) for each in some]
-    replies = yield [("HMGET", key, raw_id) for keys, raw_id in named for key in (keys.replaced, keys.body)]
-    for each, (replaced,), (body,) in zip(some, replies[::2], replies[1::2], strict=True):
-        each.set_body((body if replaced is None else replaced) or None)
+    # In this order: a message that comes in between moves the body of the one in flight from the first to the second.
+    replies = yield [
+        request
+        for keys, raw_id in named
+        for request in (("HGET", keys.body, raw_id), ("HGET", keys.replaced, raw_id), ("ZSCORE", keys.prepare, raw_id))
+    ]
+    for each, body, replaced, receipt in zip(some, replies[::3], replies[1::3], replies[2::3], strict=True):
+        valid = receipt is not None and int(float(receipt)) == each.receipt
+        each.set_body(((body if replaced is None else replaced) if valid else None) or None)
 
 
 def succeeded(keyspace: Keyspace, deliveries: Iterable[Followed], send: Send) -> Operation[None]:
@@ -82,33 +91,50 @@ def succeeded(keyspace: Keyspace, deliveries: Iterable[Followed], send: Send) ->
             key = keyspace.together(name)
             (then,) = yield [Call(script("together_done"), [key], [number])]
             if then:
-                yield from _send(Addressed.from_value(json.loads(then)), send, each.topic, each.slot, each.raw_id)
+                last = Addressed.from_value(json.loads(then))
+                yield from _send(last, send, each.topic, each.slot, each.raw_id, of=f"set {name}")
                 yield [("DEL", key)]
 
 
 def dead(keyspace: Keyspace, topic: Topic, slot: int, send: Send) -> Operation[int]:
     """Sends what follows those that have died in a slot; how many are left. What cannot be sent stays."""
-    keys = keyspace.slot(topic.name, slot)
-    (found,) = yield [Call(script("owed_read"), [keys.owed], [OWED_AT_ONCE])]
+    left, last = 0, b""
+    closed: set[str] = set()
+    while True:
+        (found,) = yield [Call(script("owed_read"), [keyspace.slot(topic.name, slot).owed], [OWED_AT_ONCE, last])]
+        paid = yield from _sent_of(found, topic, slot, send, closed)
+        if paid:
+            yield [Call(script("owed_paid"), keyspace.slot_keys(topic.name, slot), [topic.shape, *paid])]
+        left += len(found) // 3 - len(paid)
+        if len(found) < 3 * OWED_AT_ONCE:
+            return left
+        last = found[-3]
+
+
+def _sent_of(found: Sequence[bytes], topic: Topic, slot: int, send: Send, closed: set[str]) -> Operation[list[bytes]]:
+    """Sends what follows these deaths; of which it could be sent. ``closed``: the topics that take nothing now."""
     paid = []
     for entry, raw_id, body in zip(found[::3], found[1::3], found[2::3], strict=True):
+        then = None
         try:
             then = plan_of(decode_body(body).headers).if_dead
+            if then is not None and then.topic in closed:
+                continue
             if then is not None:
                 yield from _send(then, send, topic.name, slot, raw_id)
         except ConnectionLost:
             raise
         except RMQError as error:
+            if isinstance(error, UnknownTopic | BacklogFull) and then is not None:
+                closed.add(then.topic)
             log.warning("%s[%d]: what follows the death of %r cannot be sent: %s", topic.name, slot, raw_id, error)
         else:
             paid.append(entry)
-    if not paid:
-        return len(found) // 3
-    (left,) = yield [Call(script("owed_paid"), keyspace.slot_keys(topic.name, slot), [topic.shape, *paid])]
-    return int(left)
+    return paid
 
 
-def _send(given: Addressed, send: Send, topic: str, slot: int, raw_id: bytes) -> Operation[None]:
+def _send(given: Addressed, send: Send, topic: str, slot: int, raw_id: bytes, of: str = "") -> Operation[None]:
+    """``of``: the set that it follows, whichever of its messages was the last."""
     message = composed(given)
     after = f"{topic} {slot} {id_to_text(raw_id)}"
     headers = {**(message.headers or {}), AFTER_HEADER: after}
@@ -116,7 +142,7 @@ def _send(given: Addressed, send: Send, topic: str, slot: int, raw_id: bytes) ->
         message = replace(message, headers=headers)
     else:
         # Where nothing merges, the same id: so that it merges should it be sent twice.
-        own_id = b"then-%b" % digest(f"{after} {given.to_value()}".encode(errors="replace")).hex().encode()
+        own_id = b"then-%b" % digest(f"{of or after} {given.to_value()}".encode(errors="replace")).hex().encode()
         message = replace(message, headers=headers, own_id=own_id)
     yield from send(given.topic, message, True)
 
@@ -129,6 +155,7 @@ def together(
     if_dead: Addressed | None,
     for_ms: int,
     send: Send,
+    topic_of: Callable[[str], Operation[Topic]],
 ) -> Operation[list[Sent]]:
     """Sends a set of messages, after all of which ``if_done`` is sent. Raises `InvalidMessage` before anything is."""
     if not isinstance(name, str) or not 0 < len(name) <= NAME_MAX:
@@ -138,18 +165,25 @@ def together(
     if type(for_ms) is not int or not 0 < for_ms <= KEPT_FOR_MAX_MS:
         raise InvalidMessage(f"for_ms={for_ms!r} must be a whole number of milliseconds, up to a year")
     composed(if_done)
-    made = []
+    made: list[tuple[str, Message]] = []
+    ids = set()
     for number, each in enumerate(messages, 1):
         if each.options.get("if_done") or each.options.get("if_dead"):
             raise InvalidMessage("what follows a set is said of the set, and not of its messages")
         message = composed(each)
         if isinstance(message, StreamMessage):
             raise InvalidMessage(f"{each!r} is an entry of a stream, which nothing can follow")
+        topic = yield from topic_of(each.topic)
+        known = encode(message, topic)
+        where = topic.name, slot_for(known.basis, topic.slots), known.id
+        if where in ids:
+            raise InvalidMessage(f"two of a set would merge in {each.topic!r}: {each!r}; give each a key of its own")
+        ids.add(where)
         plan = Plan(None, if_dead, (name, number))
         made.append((each.topic, replace(message, headers={**(message.headers or {}), **plan.header()})))
     told = json.dumps(if_done.to_value(), separators=(",", ":"))
     yield [Call(script("together_begin"), [keyspace.together(name)], [for_ms, told, len(messages)])]
     sent = []
-    for topic, message in made:
-        sent.append((yield from send(topic, message, False)))
+    for name, message in made:
+        sent.append((yield from send(name, message, False)))
     return sent

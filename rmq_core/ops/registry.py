@@ -11,7 +11,7 @@ from rmq_core.errors import (
 )
 from rmq_core.model import formats
 from rmq_core.model.topic import Journal, Topic
-from rmq_core.ops import journal_marks, on_its_way, placement, quotas, reporting
+from rmq_core.ops import bands, journal_marks, on_its_way, placement, quotas, reporting
 from rmq_core.protocol.keys import QUEUES, Keyspace
 from rmq_core.protocol.scripts import Call, Operation, batches, script
 from rmq_core.queries import definitions, owners
@@ -134,6 +134,7 @@ def purge(keyspace: Keyspace, topic: Topic) -> Operation[int]:
     yield from on_its_way.forget(keyspace, topic)
     yield from reporting.forget(keyspace, topic)
     yield from journal_marks.forget(keyspace, name)
+    yield from bands.forget(keyspace, topic)
     yield [("DEL", key) for key in keyspace.hints(name)]
     return gone
 

@@ -33,6 +33,7 @@ from rmq_core.protocol.keys import Keyspace, crc32, slot_for
 from rmq_core.protocol.scripts import BATCH_MAX, Call, Operation, batches
 from rmq_core.protocol.sends import edge_of
 from rmq_core.protocol.sends import send as send_call
+from rmq_core.protocol.sends import send_dry as send_dry_call
 from rmq_core.protocol.sends import send_limited as send_limited_call
 from rmq_core.protocol.sends import send_pooled as send_pooled_call
 
@@ -117,6 +118,15 @@ def _item(topic: Topic, message: Message) -> _Item:
 def period_of(message: Message, topic: Topic) -> int:
     """How long its id is accepted once; 0: as often as it is sent."""
     return topic.unique_for_ms if message.unique_for_ms is None else message.unique_for_ms
+
+
+def dry(
+    keyspace: Keyspace, topic: Topic, message: Message, allow_past: bool = False
+) -> Operation[tuple[Sent, list[Any]]]:
+    """Where a message would go, and what ``send_dry.lua`` says of it; nothing is sent."""
+    item = _item(topic, message)
+    (reply,) = yield [send_dry_call(keyspace, topic, item.slot, list(item.group), allow_past=allow_past)]
+    return Sent(id_to_text(item.group[1]), item.slot, None), reply
 
 
 def _mark(period_ms: int, id: bytes) -> tuple[int, bytes]:

@@ -213,6 +213,10 @@ class Keyspace:
         """How much of its ``max_backlog`` each slot was given (a hash), and its rate (a string)."""
         return f"quotas{{{self.namespace}:{topic}}}", f"rate{{{self.namespace}:{topic}}}"
 
+    def bands(self, topic: str) -> str:
+        """String, which ends by itself: what a keeper saw of its priorities, and since when."""
+        return f"bands{{{self.namespace}:{topic}}}"
+
     def owners(self, topic: str) -> tuple[str, str]:
         """Who owns which slot (a hash), and who did when (a stream)."""
         return f"owners{{{self.namespace}:{topic}}}", f"ownership{{{self.namespace}:{topic}}}"

@@ -41,6 +41,13 @@ def send_limited(
     return Call(script("send_limited"), keyspace.slot_keys(topic.name, slot), args, fixed)
 
 
+def send_dry(keyspace: Keyspace, topic: Topic, slot: int, group: list[Any], *, allow_past: bool = False) -> Call:
+    """What a send of that one message would do; ``group``: as of `send_limited`."""
+    return send_limited(keyspace, topic, slot, group, group[0], allow_past=allow_past)._replace(
+        script=script("send_dry")
+    )
+
+
 def edge_of(topic: Topic, values: Iterable[int]) -> int:
     """Of a batch, what a sleeping consumer would want to know: the earliest time, or the highest priority."""
     return min(values) if topic.timed else max(values)

@@ -141,6 +141,42 @@ SENTENCES: Mapping[str, str | Plural] = {
     "ahead_capped": gettext_noop(
         "The group has not come to it yet: {before} entries of its slot or more come before it."
     ),
+    # Of a send that is only tried.
+    "send_new_due": gettext_noop("It would be a new message, due in {left_ms}."),
+    "send_new_priority": gettext_noop("It would be a new message with priority {priority}."),
+    "send_never": gettext_noop(
+        "Nothing merges in this topic: each send is a message of its own, under an id of its own."
+    ),
+    "send_behind_itself": gettext_noop("It would wait for the earlier delivery of its id, in flight for {for_ms}."),
+    "send_beside_dead": gettext_noop(
+        "The dead letter of its id, dead for {for_ms}, stays as it is, with its own content."
+    ),
+    "send_after_expired": gettext_noop("The message of its id that waits has expired, and would end first."),
+    "send_merges": gettext_noop("It would merge into the message of its id that waits."),
+    "send_content_latest": gettext_noop("Its content would win: this topic keeps the latest (merge)."),
+    "send_content_first": gettext_noop("The content that waits would win: this topic keeps the first (merge)."),
+    "send_range_stays": gettext_noop("It stays due in {left_ms}: on a range-merge topic the first send says when."),
+    "send_due_stays": gettext_noop("It stays due in {left_ms}, and keeps its place: both say the same time."),
+    "send_due_moves": gettext_noop("It would be due in {left_ms} instead of {before_ms}: the last send says when."),
+    "send_priority_stays": gettext_noop("It keeps its place: both say priority {priority}."),
+    "send_priority_moves": gettext_noop(
+        "Its priority would be {priority} instead of {before}, behind its equals: the last send says which."
+    ),
+    "send_retry_stays": gettext_noop("It has failed, and its next try stays in {left_ms}."),
+    "send_retry_moves": gettext_noop("It has failed, and would wait for its next try no longer: this send says when."),
+    "send_held_stays": gettext_noop("A hold keeps it back, and its place for later stays."),
+    "send_held_moves": gettext_noop("A hold keeps it back; its place for later would be that of this send."),
+    "send_older": gettext_noop(
+        "It would change nothing: its version {version} is older than {known}, which waits or is in flight and wins."
+    ),
+    "send_duplicate": gettext_noop("It would not be accepted: its id was {for_ms} ago, within its period."),
+    "send_outdated": gettext_noop(
+        "It would not be accepted: version {known} of its id has been handed out, and {version} is older."
+    ),
+    "send_full": gettext_noop(
+        "Its slot has used up its part of the topic's max_backlog of {limit}: it would need more of it, and be refused"
+        " where the topic is full."
+    ),
     # Of how it goes.
     "falls_behind": gettext_noop("More comes in than is done: {in_s} a second against {out_s}; {ready} ready."),
     "draining": gettext_noop("{ready} are ready and {out_s} a second are done: that takes {left_ms}."),

@@ -65,6 +65,8 @@ run-now p --slot 4
 holds
 tenants
 tenants p --limit 0
+bands
+bands p --slot 4
 hold p
 hold p a --slot-basis b
 hold p a --for-ms 0
@@ -153,6 +155,8 @@ reschedule p nope --priority 20
 run-now nowhere --all
 holds nowhere
 tenants nowhere
+bands nowhere
+bands s
 hold nowhere a
 hold s a
 lift p 0-1

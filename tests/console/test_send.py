@@ -43,7 +43,10 @@ def test_a_check_tells_where_it_would_go_and_sends_nothing(queue: Queue, send: S
     (sent,) = send(**values).json()["results"]
     assert (reported["id"], reported["slot"], reported["size"], reported["found"]) == ("a", sent["slot"], 8, [])
     assert queue.ref("a") == [sent["slot"], "a"] and sent["found"] is None
-    assert send(validate_only=True, **values).json()["results"][0]["found"] == ["delayed"]
+    (again,) = send(validate_only=True, **values).json()["results"]
+    assert (again["found"], again["outcome"], reported["outcome"]) == (["delayed"], "merged", "new")
+    assert [each["code"] for each in again["reasons"]] == ["send_merges", "send_content_latest", "send_due_stays"]
+    assert again["reasons"][0]["text"] == "It would merge into the message of its id that waits."
     assert send(**values).json()["merged"] == 1
 
 

@@ -17,7 +17,7 @@ LIST = "/admin/console/topicdefinition/"
 
 
 def names(page: str) -> list[str]:
-    return re.findall(r'definition/">([^<]+)</a>', page)
+    return re.findall(r'change/">([^<]+)</a>', page)
 
 
 def test_many_topics_are_shown_by_the_page(queue: Queue, as_role: Callable[..., Client]) -> None:

@@ -34,8 +34,8 @@ MODELS: dict[str, tuple[frozenset[str], ...]] = {
     "console_screen": (EVERYBODY, EDITORS, EVERYBODY, EDITORS, EVERYBODY),
     "console_topicscope": (ADMIN, ADMIN, ADMIN, ADMIN, ADMIN),
     "console_recurringmessage": (READERS, EDITORS, READERS, EDITORS, READERS),
-    # These lead to the console's own pages, which decide by themselves.
-    "console_topicdefinition": (EVERYBODY, NOBODY, NOBODY, NOBODY, NOBODY),
+    # Its history is among the revisions, and leads there.
+    "console_topicdefinition": (EVERYBODY, EDITORS, EVERYBODY, ADMIN, NOBODY),
 }
 OWN = {"auth_user_password_change": ADMIN, "console_apitoken_secret": ADMIN}
 # Django's and Unfold's own: they ask for a signed-in member of staff, and show what that one may see.

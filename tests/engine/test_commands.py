@@ -70,6 +70,14 @@ def test_clusters_and_what_can_be_done_to_one(rmq: RMQ, run: Run) -> None:
     assert dead(rmq) == set()
 
 
+def test_a_send_is_tried(run: Run) -> None:
+    found = run("send", "tried", "--priority", "20", "--dry-run")
+    assert (found["outcome"], found["reasons"][0]["text"]) == ("new", "It would be a new message with priority 20.")
+    run("send", "tried", "--priority", "20")
+    found = run("send", "tried", "--priority", "30", "--dry-run")
+    assert [each["code"] for each in found["reasons"]][::2] == ["send_merges", "send_priority_moves"]
+
+
 def test_who_causes_the_load(run: Run) -> None:
     assert run("tenants")["tenants"] == []
     for n in range(3):

@@ -177,6 +177,8 @@ def called(rmq: RMQ, name: str, topic: Topic) -> Call:
         return sends.send(space, topic, 0, [20, b"b"], 20)
     if name in {"send_pooled", "send_limited"}:
         return getattr(sends, name)(space, topic, 0, [20, b"b", b"body"], 20)  # type: ignore[no-any-return]
+    if name == "send_dry":
+        return sends.send_dry(space, topic, 0, [20, b"b", b"body", 0, b""])
     if name == "report":
         (taken,) = rmq.take(topic.name)
         return reporting.report(space, topic, Note(taken, progress=b"1"))

@@ -68,8 +68,18 @@ def test_a_route_that_takes_from_it_is_what_keeps_it(rmq: RMQ) -> None:
 
 
 def test_every_sentence_can_be_said() -> None:
-    values = {"left_ms": 1, "for_ms": 200_000, "silent_ms": 9_000_000, "over_ms": 5, "answer_ms": 1_500, "worker": "w"}
-    values |= dict.fromkeys(("ready", "slots", "limit", "in_flight", "threads", "version", "current", "slot"), 1_000)
+    values = {
+        "left_ms": 1,
+        "before_ms": 1,
+        "for_ms": 200_000,
+        "silent_ms": 9_000_000,
+        "over_ms": 5,
+        "answer_ms": 1_500,
+        "worker": "w",
+    }
+    values |= dict.fromkeys(
+        ("ready", "slots", "limit", "in_flight", "threads", "version", "current", "slot", "known", "priority"), 1_000
+    )
     values |= dict.fromkeys(("retrying", "suspects", "failures", "before", "higher"), 2)
     values |= {"held": 2, "holds": 1, "hold": "0-1", "route": "r", "id": "m", "error": "E", "in_s": 1.5, "out_s": 0.5}
     for code in SENTENCES:

@@ -111,6 +111,20 @@ def test_what_follows(queue: Queue, operator: Caller) -> None:
     )
 
 
+def test_a_receipt_that_is_sent_again_is_followed_by_nothing_that_waits(queue: Queue, operator: Caller) -> None:
+    for name in ("orders", "ship"):
+        queue.topic(name, slots=1)
+    follow = {"topic": "ship", "content": "b", "in_ms": 0}
+    body = {"content": "a", "delay_ms": 0, "key": "k"}
+    operator.ok("POST", SEND, body)
+    (taken,) = operator.ok("POST", "/topics/orders:take", {"max": 1, "wait_ms": 2000})["deliveries"]
+    operator.ok("POST", SEND, {**body, "content": "next", "if_done": follow})
+    done = {"settle": [{"receipt": taken["receipt"], "outcome": "ack"}]}
+    for _ in range(2):  # the second time the answer to the first was lost
+        operator.ok("POST", "/topics/orders:settle", done)
+        assert queue.client.take("ship") == []
+
+
 def test_what_follows_goes_where_the_sender_may_send(queue: Queue, db: None) -> None:
     queue.topic()
     narrow = Caller(*make_token("Operator", topics="orders"))

@@ -49,6 +49,7 @@ ROUTES: dict[tuple[str, str], Route] = {
     ("GET", "/topics/{topic}/slots/{slot}"): Route(VIEW, "/topics/orders/slots/0"),
     ("GET", "/topics/{topic}/forecast"): Route(VIEW, "/topics/orders/forecast?unit=hours"),
     ("GET", "/topics/{topic}/tenants"): Route(VIEW, "/topics/orders/tenants?limit=5"),
+    ("GET", "/topics/{topic}/bands"): Route(VIEW, "/topics/orders/bands?slot=0"),
     ("GET", "/topics/{topic}/why"): Route(VIEW, "/topics/orders/why"),
     ("GET", "/topics/{topic}/why/{id}"): Route(VIEW, "/topics/orders/why/a"),
     ("GET", "/topics/{topic}/holds"): Route(VIEW, "/topics/orders/holds"),

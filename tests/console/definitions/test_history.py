@@ -135,21 +135,22 @@ def test_the_history_is_paged(queue: Queue, editors: Editors, as_role: Callable[
     assert browser.get("/api/v1/topics/orders/revisions?cursor=orders/999999999").status_code == 422
 
 
-def test_the_admin_lists_definitions_and_leads_to_the_form(queue: Queue, as_role: Callable[..., Client]) -> None:
+def test_the_admin_lists_definitions_and_their_history(queue: Queue, as_role: Callable[..., Client]) -> None:
     queue.topic(description="<b>bold</b>")
     look(queue)
     browser = as_role("Viewer")
     listed = browser.get("/admin/console/topicdefinition/")
     assert listed.status_code == 200
-    assert "/topics/orders/definition/" in listed.content.decode()
-    assert "/define/" not in listed.content.decode()
-    assert browser.get("/admin/console/topicdefinition/orders/change/")["Location"] == "/topics/orders/definition/"
-    assert browser.get("/admin/console/topicdefinition/add/")["Location"] == "/define/"
-    revisions = browser.get("/admin/console/topicrevision/")
-    assert revisions.status_code == 200 and "orders" in revisions.content.decode()
-    row = TopicRevision.objects.get()
+    assert "/topicdefinition/orders/change/" in listed.content.decode()
+    assert "/topicdefinition/add/" not in listed.content.decode()
+    queue.topic("mail")
+    look(queue)
+    revisions = browser.get("/admin/console/topicdefinition/orders/history/", follow=True)
+    assert revisions.status_code == 200
+    assert "orders" in revisions.content.decode() and "mail" not in revisions.content.decode()
+    row = TopicRevision.objects.get(topic="orders")
     assert browser.get(f"/admin/console/topicrevision/{row.pk}/change/").status_code == 200
-    assert "/define/" in as_role("Editor").get("/admin/console/topicdefinition/").content.decode()
+    assert "/topicdefinition/add/" in as_role("Editor").get("/admin/console/topicdefinition/").content.decode()
 
 
 def test_the_new_topic_page_begins_like_another(queue: Queue, as_role: Callable[..., Client]) -> None:

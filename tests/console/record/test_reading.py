@@ -40,6 +40,32 @@ def test_the_page_gets_every_step(recorded: Queue, as_role: Callable[..., Client
     assert browser.get("/api/v1/topics/orders/biography/nobody").json() == nothing
 
 
+def test_it_says_which_sends_became_one_and_which_of_them_won(recorded: Queue, as_role: Callable[..., Client]) -> None:
+    moved = ("new", "store")
+    steps = [
+        Made("sent", 20_000, b"m", due_ms=90_000),
+        Made("merged", 21_000, b"m", n=1),
+        Made("merged", 22_000, b"m", n=2, due_ms=95_000, route=moved),
+        Made("taken", 95_000, b"m", n=3),
+        Made("sent", 95_500, b"m", n=4, due_ms=99_000),
+        Made("released", 96_000, b"m", n=5, route=("prepare", "gone")),
+        Made("merged", 96_000, b"m", n=5, seq=1, route=("prepare", "gone")),
+        Made("merged", 97_000, b"m", n=6),
+        Made("sent", 98_000, b"other", n=7),
+    ]
+    write(Batch("orders", {}, {0: Place("9-0")}, steps))
+    browser = as_role("Viewer")
+    (found,) = browser.get("/api/v1/topics/orders/biography/m", {"slot": 0}).json()["lives"]
+    first, second = found["merges"]
+    assert first == {
+        "first_ms": 20_000, "last_ms": 22_000, "sends": 3, "content": "latest", "due_ms": 90_000, "priority": None,
+        "moves": [{"at_ms": 22_000, "due_ms": 95_000, "priority": None}], "taken_ms": 95_000,
+    }  # fmt: skip
+    assert (second["sends"], second["last_ms"], second["taken_ms"], second["moves"]) == (2, 97_000, None, [])
+    (lone,) = browser.get("/api/v1/topics/orders/biography/other", {"slot": 0}).json()["lives"]
+    assert lone["merges"] == []
+
+
 def test_words_of_errors_are_for_those_who_may_read_content(queue: Queue, as_role: Callable[..., Client]) -> None:
     queue.topic()
     steps = [Made("sent", 1), Made("taken", 2), Made("died", 3, error="KeyError: secret-tail")]

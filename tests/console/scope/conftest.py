@@ -35,7 +35,8 @@ from console.snapshots import store
 from console.snapshots.groups import FLEET
 from console.snapshots.store import LiveKeys
 from console.usecases import topic_history
-from rmq_core import Route, TopicKind
+from rmq_core import Addressed, Route, TopicKind
+from rmq_core.model.follow_ups import AFTER_HEADER
 from tests.console.conftest import Queue
 
 HIDDEN = "covert"
@@ -52,6 +53,10 @@ def worlds(queue: Queue, db: None) -> Queue:
         queue.dead("d", topic=topic)
         queue.topic(stream, TopicKind.STREAM, slots=1)
         queue.client.define_group(stream, "mail")
+    # What follows messages of one's own goes to hidden topics, and what one has follows messages there.
+    then = Addressed(f"{HIDDEN}-orders", f"{HIDDEN} content", in_ms=0)
+    both = {"if_done": then, "if_dead": Addressed("orders", "b", in_ms=0, if_done=then)}
+    queue.client.send("orders", "a", in_ms=3_600_000, headers={AFTER_HEADER: f"{HIDDEN}-orders 0 x"}, **both)
     queue.client.define_route(Route.from_mapping({"name": f"{HIDDEN}-r", "source": "orders",
                                                   "targets": [{"topic": f"{HIDDEN}-events"}]}))  # fmt: skip
     queue.worker("w1", topics=["orders", f"{HIDDEN}-orders"], versions={f"{HIDDEN}-orders": 1, "orders": 1})

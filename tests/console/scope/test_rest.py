@@ -14,6 +14,8 @@ from django.test import Client
 
 from console.access import in_scope, rows_in_scope
 from console.models import AlertRule, AlertSilence, AuditEntry, Operation, PipelineSchedule, Reconciliation, TopicScope
+from rmq_core import Addressed, StreamMessage
+from rmq_core.model.follow_ups import AFTER_HEADER
 from tests.console.api.test_walk import ROUTES
 from tests.console.conftest import Queue
 from tests.console.scope.conftest import HIDDEN, text_of
@@ -43,6 +45,24 @@ def test_no_answer_names_what_is_hidden(worlds: Queue, browser: Client) -> None:
         if not expected or HIDDEN in text_of(answer):
             wrong.append((key[1], answer.status_code, text_of(answer)[:2_000]))
     assert not wrong
+
+
+def test_what_follows_names_no_hidden_topic(worlds: Queue, browser: Client) -> None:
+    then = Addressed("orders", "b", in_ms=0, if_done=Addressed(f"{HIDDEN}-orders", f"{HIDDEN} content", in_ms=0))
+    for content in ("followed", "taken"):
+        worlds.client.send("orders", content, in_ms=0, slot_basis="d", if_done=then)
+        if content == "followed":
+            worlds.client.reject(worlds.client.take("orders", timeout_ms=2_000))
+    worlds.client.send("events", StreamMessage("e", headers={AFTER_HEADER: f"{HIDDEN}-orders 0 x"}))
+    assert HIDDEN not in text_of(ask(browser, "GET", "/topics/orders/why")), "nor does the route that takes from it"
+    asked = [("GET", "/topics/orders/messages/a", None), ("GET", "/topics/orders/messages/followed", None)]
+    asked += [("GET", "/topics/orders/dead:export", None), ("POST", "/topics/orders:take", {"max": 5})]
+    asked += [("GET", f"/topics/events/entries/{each.id}", None) for each in worlds.client.read("events").entries]
+    for method, path, body in asked:
+        answer = ask(browser, method, path, body)
+        text = text_of(answer)
+        assert (answer.status_code, HIDDEN in text) == (200, False), (path, text)
+        assert "rmq-" in text, path
 
 
 def test_what_is_of_a_hidden_topic_is_refused_under_its_own_name(worlds: Queue, browser: Client) -> None:

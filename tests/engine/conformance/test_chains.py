@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from rmq_core import Addressed, PriorityMessage, TopicKind
+from rmq_core import Addressed, PriorityMessage, StreamMessage, TopicKind
 from rmq_core.errors import InvalidMessage, UnknownTopic
-from rmq_core.model.follow_ups import AFTER_HEADER, THEN_HEADER, plan_of
+from rmq_core.model.follow_ups import AFTER_HEADER, THEN_HEADER, Plan, plan_of
 from tests.engine.conformance.bench import FAR_MS, Bench
 from tests.engine.conformance.conftest import few_servers
 
@@ -134,3 +134,77 @@ async def test_what_is_wrong_is_refused_where_it_is_said(bench: Bench) -> None:
             plan_of({THEN_HEADER: odd})
     nested = Addressed("t", b"\xff", at=FAR_MS, key=b"\x00", if_done=Addressed("u", None))
     assert Addressed.from_value(json.loads(json.dumps(nested.to_value()))).to_value() == nested.to_value()
+
+
+async def test_what_cannot_be_sent_holds_up_nothing_else(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rmq_core.ops.chains.OWED_AT_ONCE", 2)
+    await topics(bench)
+    for n in range(5):
+        await bench.q.send("work", str(n), priority=20, slot_basis="a", if_dead=Addressed("gone", 1, priority=20))
+    await bench.q.send("work", "last", priority=20, slot_basis="a", if_dead=ALARM)
+    taken = await bench.q.take("work", 10)
+    await bench.q.reject(taken)
+    assert len(await bench.drain("alarm")) == 1
+    assert await bench.q.run(_client(bench).follow_deaths("work", taken[0].slot)) == 5
+    await bench.topic(name="gone")
+    assert await bench.q.run(_client(bench).follow_deaths("work", taken[0].slot)) == 0
+
+
+async def test_an_entry_of_a_stream_is_not_followed(bench: Bench) -> None:
+    await topics(bench)
+    topic = await bench.topic(TopicKind.STREAM, "told", max_retries=0)
+    await bench.q.define_group("told", "g", start="start")
+    both = Plan(SHIP, ALARM).header()  # as a route brings it
+    await bench.q.send_many("told", [StreamMessage("a", headers=both), StreamMessage("b", headers=both)])
+    first, second = await bench.q.take("told@g", 2)
+    await bench.q.reject(first)
+    await bench.q.release(second)
+    await bench.control.requeue("told@g", first.id)
+    await bench.q.ack(await bench.q.take("told@g", 2))
+    assert await bench.drain("ship") == await bench.drain("alarm") == []
+    assert topic.name == "told" and not bench.raw.exists(bench.q.keyspace.slot("told@g", 0).owed)
+
+
+async def test_what_follows_a_set_is_one_message_whichever_was_last(bench: Bench) -> None:
+    await topics(bench)
+    await bench.redefine(await bench.q.topic("ship"), merge="never")
+    once = Addressed("ship", "b", priority=20)
+    for key in ("a", "b"):  # of each it is told that it is the last one, as after a kill
+        plan = Plan(member=("s", 1)).header()
+        bench.raw.hset(bench.q.keyspace.together("s"), mapping={"1": "", "then": json.dumps(once.to_value())})
+        await bench.q.send("work", "x", priority=20, key=key, headers=plan)
+    await bench.q.ack(await bench.take_one())
+    bench.raw.hset(bench.q.keyspace.together("s"), mapping={"1": "", "then": json.dumps(once.to_value())})
+    await bench.q.ack(await bench.take_one())
+    assert len(await bench.drain("ship")) == 1
+
+
+async def test_what_would_merge_is_no_set(bench: Bench) -> None:
+    await topics(bench)
+    one = Addressed("work", "a", priority=20)
+    with pytest.raises(InvalidMessage, match="merge"):
+        await bench.q.send_together("s", [one, one], if_done=SHIP)
+    assert await bench.drain() == [] and not bench.raw.exists(bench.q.keyspace.together("s"))
+    await bench.redefine(await bench.q.topic("work"), merge="never")
+    assert len(await bench.q.send_together("s", [one, one], if_done=SHIP)) == 2
+
+
+class Whole:
+    """A whole number of a type of its own, as numpy's."""
+
+    def __index__(self) -> int:
+        return 20
+
+
+async def test_whatever_a_send_takes_may_follow(bench: Bench) -> None:
+    await topics(bench)
+    await bench.topic(TopicKind.STREAM, "told")
+    odd = Addressed("ship", "a", priority=Whole(), headers={"base64": "no, a header"})
+    fields = Addressed("told", None, fields={"raw": b"\xff", "text": "t"})
+    await bench.q.send("work", "1", priority=20, if_done=odd)
+    await bench.q.send("work", "2", priority=20, if_done=fields)
+    await bench.drain()
+    (shipped,) = await bench.drain("ship")
+    assert (shipped.priority, shipped.headers["base64"]) == (20, "no, a header")
+    (entry,) = (await bench.q.read("told")).entries
+    assert entry.fields == {"raw": b"\xff", "text": b"t"}

@@ -47,7 +47,7 @@ local function die(id, failures, fragment)
   record_failure(id, 0, fragment)
   local packed = packed_from_pools(id, 'd', now, nil)
   redis.call('HSET', DEAD_RECORD, id, packed)
-  if string.find(packed, FOLLOWED, 1, true) then
+  if not GROUP and string.find(packed, FOLLOWED, 1, true) then
     redis.call('XADD', OWED, '*', 'id', id, 'body', unpack_record(packed).body or '')
     redis.call('HINCRBY', STATS, 'owed', 1)
   end

@@ -9,6 +9,7 @@ import { page } from "../core/page.js";
 import { AT } from "../core/point.js";
 import { gettext } from "../core/text.js";
 import { onThemeChange } from "../core/theme.js";
+import { PriorityBands } from "../parts/bands.js";
 import { Forecast } from "../parts/forecast.js";
 import { PrepareQueue } from "../parts/prepare.js";
 import { panelsOf, putOnScreen } from "../parts/putonscreen.js";
@@ -135,6 +136,7 @@ export class LiveTab {
     );
     this.prepare = new PrepareQueue(live);
     this.forecast = new Forecast(live);
+    this.bands = kind === "priority" ? new PriorityBands(live, { open: (slot) => this.open(slot) }).start() : null;
     this.tenants = this.stream || kind === "group" ? null : new Tenants(live);
     replace(
       byId("rc-tab"),
@@ -148,6 +150,7 @@ export class LiveTab {
       ),
       this.heat.element,
       this.queue ? h("div", { class: "rc-grid" }, this.prepare.ages.element, this.forecast.element) : null,
+      this.bands?.element,
       this.tenants?.element,
       this.stream ? null : this.prepare.oldest,
     );
@@ -191,6 +194,7 @@ export class LiveTab {
     // The prepare queue and what will be due are of now alone.
     for (const each of [this.prepare.ages.element, this.prepare.oldest, this.forecast.element])
       each.hidden = at !== null;
+    this.bands?.stand(at !== null);
     this.tenants?.stand(at !== null);
   }
 

@@ -27,6 +27,7 @@ import { TrendsTab } from "./trends.js";
 const DEAD = ["dead_growing", "dead"];
 const LATE = [
   "objective_burning",
+  "starving",
   "lagging",
   "falling_behind",
   "no_workers",

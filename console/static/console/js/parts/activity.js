@@ -4,6 +4,7 @@ import { h, replace } from "../core/dom.js";
 import { dateTime } from "../core/format.js";
 import { page } from "../core/page.js";
 import { fill, gettext, messageOf } from "../core/text.js";
+import { mergeLines } from "./merges.js";
 import { TIME_TITLES } from "./states.js";
 import { stepWords } from "./steps.js";
 
@@ -64,6 +65,7 @@ async function load(list, ident, slot, message) {
     const events = [...known, ...steps, ...actions.map(personal)].reverse().sort((one, other) => other[0] - one[0]);
     replace(
       list,
+      lives.flatMap(mergeLines),
       events.length ? events.map(line) : h("li", { class: "rc-muted" }, gettext("Nobody has acted on it.")),
       lives.flatMap(notes),
       steps.length || !message

@@ -88,6 +88,13 @@ const SENTENCES = {
       ),
       { late: count(v.late), total: count(v.total), time: duration(v.objective_ms) },
     ),
+  starving: (/** @type {Record<string, any>} */ v) =>
+    fill(
+      gettext(
+        "Priority %(priority)s starves in slot %(slot)s: its first message has waited for %(time)s at least, and %(n)s others were taken meanwhile.",
+      ),
+      { priority: count(v.priority), slot: v.slot, time: duration(v.waited_ms), n: count(v.overtaken) },
+    ),
   worker_lost: (/** @type {Record<string, any>} */ v) => fill(gettext("Worker %(worker)s on %(host)s is silent."), v),
   eviction: (/** @type {Record<string, any>} */ v) =>
     fill(gettext("Redis may delete messages: maxmemory-policy is %(policy)s."), v),
@@ -162,6 +169,7 @@ export const CHIPS = {
   objective_burning: gettext("Lateness budget"),
   objective_missed: gettext("Objective missed"),
   lag_unknown: gettext("Lag unknown"),
+  starving: gettext("Starving"),
   paused: gettext("Paused"),
 };
 

@@ -5,6 +5,7 @@ import { all, focusedElement, h, icon } from "../core/dom.js";
 import { count, dateTime, duration, exact, relative } from "../core/format.js";
 import { page } from "../core/page.js";
 import { fill, gettext, messageOf } from "../core/text.js";
+import { PriorityBands } from "./bands.js";
 import { Drawer } from "./drawer.js";
 import { pairList } from "./failure.js";
 import { openMessage } from "./messagepanel.js";
@@ -31,11 +32,13 @@ export function openSlot(slot, live, onClose) {
   });
   setParams({ slot });
   const why = page.topic.kind === "stream" ? null : whyView({ slot });
+  const bands = page.topic.kind === "priority" ? new PriorityBands(live, { slot }) : null;
   const load = async () => {
     if (live.paused || document.hidden) return;
     try {
-      draw(drawer, await get(ofTopic(page.topic.name, `/slots/${slot}`)), live, why);
+      draw(drawer, await get(ofTopic(page.topic.name, `/slots/${slot}`)), live, why, bands);
       why?.load();
+      bands?.load();
     } catch (problem) {
       drawer.show(h("p", { class: "rc-error" }, messageOf(problem)));
     }
@@ -51,8 +54,9 @@ export function openSlot(slot, live, onClose) {
  * @param {Api.SlotView} slot
  * @param {Live} live
  * @param {ReturnType<typeof whyView> | null} why
+ * @param {PriorityBands | null} bands
  */
-function draw(drawer, slot, live, why) {
+function draw(drawer, slot, live, why, bands) {
   // Keep the place while somebody reads or is about to press something.
   const { scrollTop } = drawer.body;
   const focus = drawer.body.contains(document.activeElement) ? focusedElement().textContent : null;
@@ -83,6 +87,7 @@ function draw(drawer, slot, live, why) {
       ],
       [gettext("Bodies kept"), count(slot.bodies)],
     ]),
+    bands?.element,
     h("h3", {}, gettext("Ledger")),
     ledger(slot, taken(slot)),
     h("h3", {}, gettext("Next messages")),

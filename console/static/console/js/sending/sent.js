@@ -16,6 +16,16 @@ const STATUS = {
   failed: gettext("failed"),
 };
 
+/** What a message would be, and how that looks. @type {Record<string, [string, string]>} */
+const OUTCOMES = {
+  new: [gettext("new"), "good"],
+  merged: [gettext("merges"), "warn"],
+  older: [gettext("changes nothing"), "neutral"],
+  duplicate: [gettext("not accepted: a duplicate"), "dead"],
+  outdated: [gettext("not accepted: a newer version has been handed out"), "dead"],
+  full: [gettext("no room now"), "dead"],
+};
+
 /**
  * Fill the box with what would become, or became, of each message. Returns it in a sentence.
  * @param {HTMLElement} results
@@ -118,6 +128,15 @@ function statusOf(/** @type {Api.SendResult} */ { error, merged, duplicate_of_ms
 function prospect(/** @type {Api.SendResult} */ each) {
   if (each.error) return null;
   if (!each.found) return gettext("not looked up");
+  if (each.outcome && each.reasons)
+    return [
+      h("span", { class: `rc-tag rc-tag-${OUTCOMES[each.outcome][1]}` }, OUTCOMES[each.outcome][0]),
+      h(
+        "ul",
+        { class: "rc-prospect" },
+        each.reasons.map((reason) => h("li", {}, reason.text)),
+      ),
+    ];
   if (!each.found.length) return h("span", { class: "rc-tag rc-tag-good" }, gettext("new"));
   const states = each.found.map((state) => STATES[state] ?? state).join(", ");
   return h("span", { class: "rc-tag" }, fill(gettext("this id is there already: %(states)s"), { states }));
