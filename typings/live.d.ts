@@ -50,6 +50,7 @@ declare namespace Live {
     severity: Severity;
     topic: string | null;
     values: Record<string, any>;
+    since_ms?: number | null;
   }
 
   interface Course {
@@ -286,6 +287,7 @@ interface PageData {
   places: Record<string, string>;
   csrf: string;
   release: string;
+  icons: [string, string];
   username: string;
   grants: Grants;
   interval_ms: number;

@@ -32,6 +32,7 @@ from console.api import (  # noqa: F401  (of `routers.topics`)
     operations,
     outbox,
     ownership,
+    problems,
     reconciliations,
     record,
     recurring,
@@ -80,6 +81,7 @@ api.add_router("/audit", audit.router)
 api.add_router("/alerts", alerts.router)
 api.add_router("/screens", screens.router)
 api.add_router("/links", screen_links.router)
+api.add_router("/problems", problems.router)
 api.add_router("/views", views.router)
 api.add_router("/favourites", favourites.router)
 api.add_router("/recurring", recurring.router)

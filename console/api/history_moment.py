@@ -36,6 +36,7 @@ class PastProblem(Schema):
     severity: str
     topic: str | None
     values: dict[str, Any]
+    since_ms: int
 
 
 class Past(Schema):

@@ -34,7 +34,8 @@ def at(topics: Sequence[str], at_ms: int) -> list[dict[str, Any]]:
         if row.seen_ms < at_ms and not row.open:
             continue
         severity, values = how_it_stood(row, at_ms)
-        found.append({"code": row.code, "severity": severity, "topic": row.topic or None, "values": values})
+        about = {"code": row.code, "severity": severity, "topic": row.topic or None, "values": values}
+        found.append(about | {"since_ms": row.begun_ms})
     order = ("critical", "warning", "info")
     return sorted(found, key=lambda each: order.index(each["severity"]) if each["severity"] in order else len(order))
 

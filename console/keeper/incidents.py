@@ -66,12 +66,18 @@ class Incidents(PeriodicTask):
         self._workers: frozenset[tuple[str, int]] = frozenset()
         if options().history_max_mib:
             sampling.observers.append(self.take)
+            sampling.since = self.since
 
     def take(self, done: Round) -> None:
         """A sample. Before it is known what an earlier keeper has left open, only the newest counts."""
         self._newest = done
         if self._incidents is not None and done.observed is not None:
             self._take(self._incidents, done.seq, done.observed.problems)
+
+    def since(self, problem: Problem) -> int | None:
+        """When a problem that is there began; None before it is known what an earlier keeper has left open."""
+        known = (self._incidents or {}).get((problem.topic or "", _key(problem)))
+        return known.row.begun_ms if known else None
 
     async def round(self) -> None:
         if self._newest is None or self._newest.observed is None:

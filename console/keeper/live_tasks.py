@@ -12,6 +12,7 @@ from console.keeper.announce import announce
 from console.keeper.details import Details
 from console.keeper.outbox import Outboxes
 from console.keeper.periodic import PeriodicTask
+from console.keeper.problems import Problem
 from console.keeper.recurring import Recurrences
 from console.keeper.sampler import Round, Sampler
 from console.options import options
@@ -45,6 +46,7 @@ class Sampling(PeriodicTask):
         self.observers: list[Callable[[Round], None]] = []
         self._sampler = Sampler(engine, keys, options().sample_interval_ms, options().lag_warning_ms, leads)
         self.alerts = Standing()
+        self.since: Callable[[Problem], int | None] = lambda problem: None
         self._restored = False
 
     async def round(self) -> None:
@@ -63,6 +65,7 @@ class Sampling(PeriodicTask):
         self._sampler.outboxes = self._outboxes.figures if self._outboxes else ()
         self._sampler.recurring_failing = self._recurrences.failing if self._recurrences else 0
         self._sampler.alerts = self.alerts
+        self._sampler.since = self.since
         done = await self._sampler.round()
         for observe in self.observers if done.observed else ():
             observe(done)

@@ -35,12 +35,14 @@ STUCK_AFTER = 2.0
 
 @dataclass(frozen=True)
 class Problem:
-    """`code` names the sentence the page shows; `values` fills it in; `topic` None: the whole installation."""
+    """`code` names the sentence the page shows; `values` fills it in; `topic` None: the whole installation;
+    `since_ms` None: not known (yet)."""
 
     code: str
     severity: Severity
     topic: str | None = None
     values: Mapping[str, Any] = field(default_factory=dict)
+    since_ms: int | None = None
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)

@@ -6,7 +6,7 @@ import json
 import logging
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from console.alerts.standing import Standing
@@ -16,7 +16,7 @@ from console.keeper.fleet import fleet_frame, unowned
 from console.keeper.frames import Observed, group_line, overview_frame, topic_frame
 from console.keeper.metrics import LOADS_MS, METRICS_MS, TENANTS_SHOWN, metrics_frame
 from console.keeper.objectives import Objectives
-from console.keeper.problems import TopicState, find_problems
+from console.keeper.problems import Problem, TopicState, find_problems
 from console.keeper.readable import AWAY, TopicReader, words_of
 from console.keeper.tracker import TopicTracker
 from console.outbox.figures import Figures
@@ -109,6 +109,7 @@ class Sampler:
         self.outboxes: Sequence[Figures] = ()
         self.recurring_failing = 0
         self.alerts = Standing()
+        self.since: Callable[[Problem], int | None] = lambda problem: None
         self._routes: Sequence[RouteStatus] = ()
         self._routed: frozenset[str] = frozenset()
         self._rounds = 0
@@ -153,6 +154,7 @@ class Sampler:
             self._routes,
             self.recurring_failing,
         )
+        problems = [replace(each, since_ms=self.since(each)) for each in problems]
         seen = Observed(at_ms, self.interval_ms, problems, self._workers, self._server)
         trackers = {name: known.tracker for name, known in self._known.items()}
         frames = {self.keys.overview: dumps(overview_frame(seen, states, trackers))}

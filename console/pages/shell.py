@@ -9,6 +9,7 @@ from typing import Any
 from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse
 from django.middleware.csrf import get_token
+from django.templatetags.static import static
 from django.urls import reverse
 from django.utils.translation import gettext
 from django.views.decorators.cache import never_cache
@@ -102,6 +103,7 @@ def render_page(
         "places": _places(request),
         "csrf": get_token(request),
         "release": RELEASE,
+        "icons": [static("console/img/icon.svg"), static("console/img/problem.svg")],
         "username": request.user.get_username(),
         "grants": grants(request.user).as_json(),
         "interval_ms": options().sample_interval_ms,

@@ -165,6 +165,7 @@ ROUTES: dict[tuple[str, str], Route] = {
     ("POST", "/alerts/silences/{number}:end"): Route(Action.SILENCE, "/alerts/silences/1:end", {}),
     ("GET", "/alerts/receivers"): Route(VIEW, "/alerts/receivers"),
     ("POST", "/alerts/receivers/{number}:test"): Route(Action.ALERT_RECEIVER, "/alerts/receivers/1:test", {}),
+    ("GET", "/problems"): Route(VIEW, "/problems"),
     ("GET", "/views"): Route(VIEW, "/views"),
     ("POST", "/views"): Route(Action.SHARE_VIEW, "/views", {"name": "n", "address": "", "shared": True}),
     ("DELETE", "/views/{number}"): Route(VIEW, "/views/1"),

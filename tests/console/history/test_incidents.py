@@ -89,6 +89,7 @@ class TestProblems:
             if by != "one keeper" and second == 90:
                 keeper.begin()
             await keeper.sees(second, [lagging(second, "critical" if second >= 100 else "warning")])
+            assert keeper.task.since(lagging(1)) == START_MS + 10_000
         for second in range(200, 260, 10):
             await keeper.sees(second, [])
         (row,) = await with_database(list, HistoryProblem.objects.all())

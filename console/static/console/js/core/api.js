@@ -36,6 +36,31 @@ export class ApiError extends Error {
 }
 
 /**
+ * What would be asked for. `headers`: those that a caller with a token needs, too.
+ * @typedef {{ method: string, url: string, body: object | undefined, headers: Record<string, string> }} Asked
+ */
+
+/** Instead of a request that changes something, while it is only to be seen. */
+export class Captured extends Error {
+  constructor(/** @type {Asked} */ asked) {
+    super("captured");
+    this.asked = asked;
+  }
+}
+
+let capturing = false;
+
+/** Run what asks for something; its first request that would change something is thrown as `Captured`, and not sent. */
+export async function captured(/** @type {() => any} */ ask) {
+  capturing = true;
+  try {
+    await ask();
+  } finally {
+    capturing = false;
+  }
+}
+
+/**
  * GET with query values; empty ones are left out. Pass `signal` to stop it. What is asked for says of which shape it is:
  * `Api` has them all.
  * @template Answer
@@ -69,6 +94,7 @@ export async function getTagged(path) {
  * @returns {Promise<Answer>}
  */
 export async function post(path, body = {}, headers = {}) {
+  stopCaptured("POST", path, {}, body, headers);
   const options = changing("POST", body, { "Idempotency-Key": key(), ...headers });
   for (let left = TRIES - 1; ; left -= 1) {
     try {
@@ -140,7 +166,19 @@ const LOST = gettext("The server did not answer. Look whether it was done before
  * @returns {Promise<Answer>}
  */
 export async function once(method, path, query, body, headers) {
+  stopCaptured(method, path, query, body, headers);
   return answer(await reach(address(path, query), changing(method, body, headers), LOST));
+}
+
+/**
+ * @param {string} method
+ * @param {string} path
+ * @param {Query} query
+ * @param {object | undefined} body
+ * @param {Record<string, string>} headers
+ */
+function stopCaptured(method, path, query, body, headers) {
+  if (capturing) throw new Captured({ method, url: address(path, query), body, headers });
 }
 
 /**

@@ -4,6 +4,7 @@ import { page } from "./page.js";
 /** @typedef {"open" | "connecting" | "lost" | "signedOut" | "forbidden"} State */
 
 const PAUSES_S = [1, 2, 4, 8, 15];
+const REST_MS = 30_000; // a tab that nobody sees for so long listens to nothing
 const SIGNED_OUT = 4401;
 const FORBIDDEN = 4403;
 
@@ -19,8 +20,12 @@ export class Socket {
     this.onMessage = onMessage;
     this.onState = onState;
     this.failures = 0;
+    this.ended = false;
     this.timer = 0;
+    this.resting = false;
+    this.bedtime = 0;
     addEventListener("online", () => this.retryNow());
+    document.addEventListener("visibilitychange", () => this.seen(!document.hidden));
     this.open();
   }
 
@@ -38,6 +43,7 @@ export class Socket {
   }
 
   closed(/** @type {number} */ code) {
+    this.ended = code === SIGNED_OUT || code === FORBIDDEN;
     if (code === SIGNED_OUT) return this.onState("signedOut");
     if (code === FORBIDDEN) return this.onState("forbidden");
     const pause = PAUSES_S[Math.min(this.failures, PAUSES_S.length - 1)] * 1000 * (0.8 + 0.4 * Math.random());
@@ -46,7 +52,26 @@ export class Socket {
     this.timer = setTimeout(() => this.open(), pause);
   }
 
+  /** Who comes back gets the newest frame, and the history of what was missed. */
+  seen(/** @type {boolean} */ visible) {
+    clearTimeout(this.bedtime);
+    if (!visible) this.bedtime = setTimeout(() => this.rest(), REST_MS);
+    else if (this.resting) {
+      this.resting = false;
+      this.open();
+    }
+  }
+
+  rest() {
+    if (this.ended) return;
+    this.resting = true;
+    clearTimeout(this.timer);
+    if (this.socket) this.socket.onclose = this.socket.onmessage = null;
+    this.socket?.close();
+    this.onState("connecting");
+  }
+
   retryNow() {
-    if (this.socket?.readyState === WebSocket.CLOSED) this.open();
+    if (!this.resting && this.socket?.readyState === WebSocket.CLOSED) this.open();
   }
 }

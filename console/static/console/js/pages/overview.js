@@ -6,9 +6,11 @@ import { Live } from "../core/live.js";
 import { page, topicAddress } from "../core/page.js";
 import { fill, gettext, ngettext } from "../core/text.js";
 import { onThemeChange } from "../core/theme.js";
+import { firstSteps } from "../parts/firststeps.js";
 import { guardedLink } from "../parts/guardedbutton.js";
 import { showProblems } from "../parts/problems.js";
 import { putOnScreen } from "../parts/putonscreen.js";
+import { showInTab } from "../parts/tabsign.js";
 import { Tile, tileRow } from "../parts/tiles.js";
 import { TopicFilter } from "../parts/topicfilter.js";
 import { TopicTable } from "../parts/topictable.js";
@@ -85,6 +87,7 @@ function take(/** @type {Live.Overview | ({ type: "sparks" } & Parameters<Sparks
   if (message.type !== "overview") return;
   frame = message;
   sparks.follow(frame);
+  showInTab(frame.problems);
 }
 
 function render() {
@@ -166,24 +169,8 @@ function showServer(/** @type {Live.Overview} */ frame) {
 
 function showFirstSteps(/** @type {boolean} */ empty) {
   topics.classList.toggle("rc-is-empty", empty);
-  if (empty && !topics.querySelector(".rc-empty")) {
-    topics.append(
-      h(
-        "div",
-        { class: "rc-empty" },
-        icon("stacks"),
-        h("h2", {}, gettext("No topics yet")),
-        h("p", {}, gettext("An application creates a topic when it starts. With rmq_core that is:")),
-        h(
-          "pre",
-          { class: "rc-pre" },
-          'rmq = RMQ("redis://…")\nrmq.define(Topic("orders", TopicKind.FIXED_TIME))\nrmq.send("orders", FixedTimeMessage("hello", due_ms=…))',
-        ),
-        newTopic(),
-        h("p", { class: "rc-muted" }, gettext("To see a live example, start the demo: make demo")),
-      ),
-    );
-  } else if (!empty) topics.querySelector(".rc-empty")?.remove();
+  if (empty && !topics.querySelector(".rc-empty")) topics.append(firstSteps(newTopic()));
+  else if (!empty) topics.querySelector(".rc-empty")?.remove();
 }
 
 function showEmptyFrame() {

@@ -8,6 +8,7 @@ import { shortcut } from "../core/keys.js";
 import { page } from "../core/page.js";
 import { fill, gettext, ngettext } from "../core/text.js";
 import { toast } from "../core/toast.js";
+import { copyAs } from "../parts/copyas.js";
 import { drafts, refusal } from "../sending/drafts.js";
 import { indented } from "../sending/jsontext.js";
 import { pairRows } from "../sending/pairrows.js";
@@ -33,6 +34,8 @@ const MODES = {
   ],
 };
 const missing = page.grants.actions.send;
+/** What was asked for last, by the lines it stands in. @type {import("../sending/drafts.js").Draft[]} */
+let found = [];
 let mode = Object.hasOwn(MODES, param("mode")) ? param("mode") : "one";
 
 const segments = h(
@@ -114,7 +117,13 @@ const form = h(
   h("h3", { class: "rc-strong" }, gettext("Headers")),
   headers.element,
   problem,
-  h("div", { class: "rc-form-bar" }, tryButton, sendButton),
+  h(
+    "div",
+    { class: "rc-form-bar" },
+    copyAs(() => ask(false)),
+    tryButton,
+    sendButton,
+  ),
 );
 form.addEventListener("submit", (event) => {
   event.preventDefault();
@@ -205,15 +214,8 @@ function objectOf(/** @type {string} */ text) {
 async function go(/** @type {boolean} */ dry) {
   problem.hidden = true;
   tryButton.disabled = sendButton.disabled = true;
-  /** @type {import("../sending/drafts.js").Draft[]} */
-  let found = [];
   try {
-    found = mode === "fields" ? [entryOf(read())] : drafts(mode, content.value, read());
-    const messages = found.map(({ message }) => message);
-    const single = mode === "one" || mode === "fields";
-    const body = { ...(single ? messages[0] : { messages }), validate_only: dry, reason: reason.value };
-    /** @type {Api.SendAnswer} */
-    const answer = await post(ofTopic(page.topic.name, "/messages"), body);
+    const answer = await ask(dry);
     const words = showSent(results, answer, dry);
     if (!dry) toast(words, answer.refused ? "error" : "success");
   } catch (error) {
@@ -222,6 +224,15 @@ async function go(/** @type {boolean} */ dry) {
   } finally {
     tryButton.disabled = sendButton.disabled = Boolean(missing);
   }
+}
+
+/** @returns {Promise<Api.SendAnswer>} */
+function ask(/** @type {boolean} */ dry) {
+  found = mode === "fields" ? [entryOf(read())] : drafts(mode, content.value, read());
+  const messages = found.map(({ message }) => message);
+  const single = mode === "one" || mode === "fields";
+  const body = { ...(single ? messages[0] : { messages }), validate_only: dry, reason: reason.value };
+  return post(ofTopic(page.topic.name, "/messages"), body);
 }
 
 /** An entry of fields; what is empty is left out. */

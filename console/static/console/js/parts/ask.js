@@ -1,6 +1,7 @@
 // The one dialog before something is done: what it would do, why it is done, and the last click.
 import { h, replace } from "../core/dom.js";
 import { fill, gettext, messageOf } from "../core/text.js";
+import { copyAs } from "./copyas.js";
 
 const REASON_MAX = 500;
 let number = 0;
@@ -57,6 +58,7 @@ export function ask({
     h(
       "div",
       { class: "rc-dialog-buttons" },
+      copyAs(() => submit({ reason: why.value, confirm: state.word ? typed.value : "" })),
       h("button", { type: "button", class: "rc-button", onclick: () => dialog.close() }, gettext("Back")),
       button,
     ),

@@ -24,12 +24,35 @@ export class CommandLine {
   }
 
   async copy() {
-    try {
-      await navigator.clipboard.writeText(this.text.textContent ?? "");
-      toast(gettext("Copied."), "success");
-    } catch {
-      // Without HTTPS there is no clipboard: it is marked, to be copied by hand.
-      getSelection()?.selectAllChildren(this.text);
-    }
+    // Without HTTPS there is no clipboard: it is marked, to be copied by hand.
+    if (!(await copyText(this.text.textContent ?? "", false))) getSelection()?.selectAllChildren(this.text);
   }
+}
+
+/** Into the clipboard; where there is none (without HTTPS), into a box to copy from, or false. */
+export async function copyText(/** @type {string} */ text, box = true) {
+  try {
+    await navigator.clipboard.writeText(text);
+    toast(gettext("Copied."), "success");
+    return true;
+  } catch {
+    if (box) showToCopy(text);
+    return false;
+  }
+}
+
+function showToCopy(/** @type {string} */ text) {
+  const area = h("textarea", { class: "rc-input rc-mono", rows: 12, readonly: true, "aria-label": gettext("Copy") });
+  area.value = text;
+  const close = h("button", { type: "button", class: "rc-button", onclick: () => dialog.close() }, gettext("Close"));
+  const dialog = h(
+    "dialog",
+    { class: "rc-dialog rc-wide", "aria-label": gettext("Copy") },
+    area,
+    h("div", { class: "rc-dialog-buttons" }, close),
+  );
+  dialog.addEventListener("close", () => dialog.remove());
+  document.body.append(dialog);
+  dialog.showModal();
+  area.select();
 }

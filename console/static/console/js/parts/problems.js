@@ -1,6 +1,6 @@
 // What each problem code means, in words.
 import { all, focusedElement, h, icon, replace } from "../core/dom.js";
-import { count, dateTime, duration, rate } from "../core/format.js";
+import { count, dateTime, duration, rate, time } from "../core/format.js";
 import { page } from "../core/page.js";
 import { fill, gettext, ngettext } from "../core/text.js";
 
@@ -181,6 +181,16 @@ const WORDS = { critical: gettext("Critical"), warning: gettext("Warning"), info
 export const sentence = (/** @type {Pick<Live.Problem, "code" | "values">} */ problem) =>
   (SENTENCES[problem.code] ?? (() => problem.code))(problem.values);
 
+/** Since when; the date where it is not of today. */
+const since = (/** @type {number} */ ms) =>
+  h(
+    "span",
+    { class: "rc-muted rc-since", title: dateTime(ms) },
+    fill(gettext("began %(time)s"), {
+      time: new Date(ms).toDateString() === new Date().toDateString() ? time(ms) : dateTime(ms),
+    }),
+  );
+
 const MOST_SHOWN = 6;
 let unfolded = false;
 
@@ -245,6 +255,7 @@ function line(problem, address, button) {
       h("span", { class: "rc-sr" }, `${WORDS[problem.severity]}: `),
       problem.topic && problem.topic !== page.topic?.name ? [h("strong", {}, problem.topic), " "] : null,
       sentence(problem),
+      problem.since_ms ? [" ", since(problem.since_ms)] : null,
     ),
     button,
     address ? h("a", { href: address }, gettext("Open")) : null,

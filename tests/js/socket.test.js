@@ -1,0 +1,64 @@
+import assert from "node:assert/strict";
+import { mock, test } from "node:test";
+import { Socket } from "../../console/static/console/js/core/socket.js";
+
+const made = [];
+globalThis.WebSocket = class {
+  static CLOSED = 3;
+  constructor() {
+    this.readyState = 1;
+    made.push(this);
+  }
+  close() {
+    this.readyState = 3;
+    this.onclose?.({ code: 1000 });
+  }
+};
+const listeners = {};
+globalThis.addEventListener = () => {};
+globalThis.document.addEventListener = (name, listener) => {
+  listeners[name] = listener;
+};
+const see = (visible) => {
+  globalThis.document.hidden = !visible;
+  listeners.visibilitychange();
+};
+
+test("a tab that nobody sees listens to nothing, and comes back at once", () => {
+  mock.timers.enable({ apis: ["setTimeout"] });
+  const states = [];
+  new Socket(
+    "live/overview/",
+    () => {},
+    (state) => states.push(state),
+  );
+  see(false);
+  mock.timers.tick(29_000);
+  see(true); // a moment away is nothing
+  mock.timers.tick(60_000);
+  assert.deepEqual([made.length, made[0].readyState], [1, 1]);
+  see(false);
+  mock.timers.tick(30_000);
+  assert.equal(made[0].readyState, 3);
+  mock.timers.tick(600_000);
+  assert.equal(made.length, 1);
+  assert.ok(!states.includes("lost"));
+  see(true);
+  assert.equal(made.length, 2);
+});
+
+test("who was signed out stays it", () => {
+  const states = [];
+  new Socket(
+    "live/overview/",
+    () => {},
+    (state) => states.push(state),
+  );
+  const count = made.length;
+  made.at(-1).onclose({ code: 4401 });
+  see(false);
+  mock.timers.tick(60_000);
+  see(true);
+  assert.equal(made.length, count);
+  assert.equal(states.at(-1), "signedOut");
+});
