@@ -62,6 +62,7 @@ class Action(StrEnum):
     UNPIN = "unpin"
     HOLD = "hold"
     LIFT = "lift"
+    SKIP = "skip"
     PURGE = "purge"
     RESTORE = "restore"
     SEND = "send"
@@ -117,6 +118,7 @@ NEEDED: dict[Action, Permission] = {
     Action.UNPIN: Permission.OPERATE,
     Action.HOLD: Permission.OPERATE,
     Action.LIFT: Permission.OPERATE,
+    Action.SKIP: Permission.OPERATE,
     Action.PURGE: Permission.ADMINISTER,
     Action.RESTORE: Permission.OPERATE,
     Action.SEND: Permission.OPERATE,

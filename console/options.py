@@ -43,6 +43,8 @@ class Options:
     """Recurring messages that are declared in code, as `package.module:attribute`: a `Recurring`, or a list."""
     sample_interval_ms: int = field(default=1000, metadata={"rule": rules.at_least(200)})
     """How often the keeper looks at the queues."""
+    trace_link: str = field(default="", metadata={"rule": rules.trace_link})
+    """Where a message's trace is shown, with `{trace_id}` in it: `https://tempo.example/trace/{trace_id}`."""
     lag_warning_ms: int = field(default=10_000, metadata={"rule": rules.at_least(1)})
     """From which lag on a topic is listed as a problem."""
     record_topics: list[str] = field(default_factory=lambda: ["*"])

@@ -42,6 +42,11 @@ def named_objects(values: Iterable[str]) -> None:
             raise ValueError(f"{value!r} must be written as package.module:attribute.")
 
 
+def trace_link(value: str) -> None:
+    if value and not (value.startswith(("https://", "http://")) and "{trace_id}" in value):
+        raise ValueError("must be an address that begins with http:// or https:// and holds {trace_id}.")
+
+
 def at_least(least: int) -> Callable[[int], None]:
     def rule(value: int) -> None:
         if value < least:

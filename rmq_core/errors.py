@@ -128,6 +128,14 @@ class TooManyHolds(TopicError):
     """The topic has as many holds as it may; lift one first."""
 
 
+class OrderMoved(TopicError):
+    """Another version than the one that was named is the next of its key by now. ``next``: which."""
+
+    def __init__(self, message: str, next: int) -> None:
+        super().__init__(message)
+        self.next = next
+
+
 class MessageError(RMQError):
     """Something about one message."""
 

@@ -16,6 +16,7 @@ declare namespace Live {
     max_content_bytes?: number;
     description: string;
     version: number;
+    in_order: boolean;
     timed: boolean;
     broadcast: boolean;
   }
@@ -31,6 +32,8 @@ declare namespace Live {
     delayed: number;
     retrying: number;
     held: number;
+    order_keys: number;
+    order_ms: number;
     in_flight: number;
     dead: number;
     lag_ms: number;
@@ -290,6 +293,7 @@ interface PageData {
   icons: [string, string];
   username: string;
   grants: Grants;
+  trace_link: string;
   interval_ms: number;
   lag_warning_ms: number;
   now_ms: number | null;

@@ -17,7 +17,7 @@ from console.usecases.actor import Actor
 
 FIELDS = (
     "name", "description", "topic", "content", ("when", "value"), ("cron", "every_ms"), "time_zone", "jitter_ms",
-    "misfire", ("start_ms", "end_ms"), ("expires_ms", "unique_for_ms"), "enabled",
+    "misfire", ("start_ms", "end_ms"), ("expires_ms", "unique_for_ms"), "tenant", "enabled",
 )  # fmt: skip
 
 

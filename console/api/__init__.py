@@ -30,6 +30,7 @@ from console.api import (  # noqa: F401  (of `routers.topics`)
     messages,
     metrics,
     operations,
+    order,
     outbox,
     ownership,
     problems,
@@ -44,6 +45,7 @@ from console.api import (  # noqa: F401  (of `routers.topics`)
     screens,
     searching,
     sending,
+    sets,
     telling,
     tenants,
     topics,
@@ -84,6 +86,7 @@ api.add_router("/links", screen_links.router)
 api.add_router("/problems", problems.router)
 api.add_router("/views", views.router)
 api.add_router("/favourites", favourites.router)
+api.add_router("/sets", sets.router)
 api.add_router("/recurring", recurring.router)
 api.add_router("/outbox", outbox.router)
 api.add_router("/metrics", metrics.router)

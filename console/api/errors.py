@@ -43,6 +43,7 @@ _ENGINE: dict[type[RMQError], int] = {
     errors.UnknownTopic: 404,
     errors.ContentTooLarge: 413,
     errors.TopicConflict: 409,
+    errors.OrderMoved: 409,
     errors.UnreadableTopic: 409,
     errors.VersionConflict: 409,
     errors.TopicNotEmpty: 409,

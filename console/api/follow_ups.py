@@ -14,7 +14,11 @@ from rmq_core.model.follow_ups import THEN_HEADER, Addressed, Plan
 
 def _each(given: OneMessage) -> Iterator[dict[str, Any]]:
     """Those that follow it, those that follow these, and so on."""
-    left: list[Any] = [given.if_done, given.if_dead]
+    return each_of([given.if_done, given.if_dead])
+
+
+def each_of(left: list[Any]) -> Iterator[dict[str, Any]]:
+    """Those and what follows them, and so on; ``left`` is used up."""
     while left:
         value = left.pop()
         if isinstance(value, dict):
@@ -27,22 +31,29 @@ def topics_of(given: OneMessage) -> Iterator[str]:
     return (str(each.get("topic")) for each in _each(given))
 
 
+def names_what_follows(headers: Any) -> bool:
+    """Whether somebody has written the header that names it."""
+    return isinstance(headers, dict) and THEN_HEADER in headers
+
+
 def check_headers(given: OneMessage, place: str) -> None:
     """Nobody writes the header by hand: it names topics that nobody would look at. Raises `ApiError`."""
     for headers in (given.headers, *(each.get("headers") for each in _each(given))):
-        if isinstance(headers, dict) and THEN_HEADER in headers:
+        if names_what_follows(headers):
             raise invalid(f"{place}headers", f"may not hold {THEN_HEADER}: say `if_done` and `if_dead`")
 
 
 def plan_of(given: OneMessage, place: str) -> Plan:
     """What it says, checked. Raises `ApiError` naming the field."""
     check_headers(given, place)
-    return Plan(_addressed(given.if_done, f"{place}if_done"), _addressed(given.if_dead, f"{place}if_dead"))
+    return Plan(
+        None if given.if_done is None else addressed_of(given.if_done, f"{place}if_done"),
+        None if given.if_dead is None else addressed_of(given.if_dead, f"{place}if_dead"),
+    )
 
 
-def _addressed(value: dict[str, Any] | None, field: str) -> Addressed | None:
-    if value is None:
-        return None
+def addressed_of(value: dict[str, Any], field: str) -> Addressed:
+    """A message with its topic. Raises `ApiError` naming the field."""
     try:
         addressed = Addressed.from_value(value)
         composed(addressed)

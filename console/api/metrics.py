@@ -74,6 +74,12 @@ GAUGES = (
     Gauge("rmq_ready", "Messages that could be taken now", lambda topic: topic["ready"]),
     Gauge("rmq_retrying", "Messages that failed and wait for their next try", lambda topic: topic["retrying"]),
     Gauge("rmq_held", "Messages that holds keep back", lambda topic: topic.get("held")),
+    Gauge("rmq_order_keys", "Keys of which versions wait for one before them", lambda topic: topic.get("order_keys")),
+    Gauge(
+        "rmq_order_wait_seconds",
+        "How long the order of such a key has not moved",
+        lambda topic: (topic.get("order_ms") or 0) / 1000,
+    ),
     Gauge("rmq_in_flight", "Deliveries not settled yet", lambda topic: topic["in_flight"]),
     Gauge("rmq_dead", "Dead letters", lambda topic: topic["dead"]),
     Gauge("rmq_lag_seconds", "How long the oldest due message has been waiting", lambda topic: topic["lag_ms"] / 1000),

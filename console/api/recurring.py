@@ -32,6 +32,7 @@ from console.recurring.rule import (
 from console.serializers.recurring import recurring_json, tick_json, upcoming_of
 from console.usecases import recurring
 from rmq_core.model.outcomes import DELAY_MAX_MS
+from rmq_core.model.tenants import TENANT_MAX
 from rmq_core.model.topic import MAX_UNIQUE_MS
 
 router = Router(tags=["recurring"])
@@ -74,6 +75,7 @@ class RecurringOut(Schema):
     end_ms: int | None
     expires_ms: int | None
     unique_for_ms: int | None
+    tenant: str
     enabled: bool
     origin: str
     next_tick_ms: int | None
@@ -120,6 +122,7 @@ class RecurringChange(Strict):
     unique_for_ms: int | None = Field(
         None, ge=0, le=MAX_UNIQUE_MS, description="Of each message; null: as its topic says."
     )
+    tenant: str | None = Field(None, max_length=TENANT_MAX, description='Of each message; "": as its topic says.')
     enabled: bool | None = None
     reason: Reason = ""
 

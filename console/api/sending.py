@@ -232,7 +232,7 @@ def _message(topic: Topic, given: OneMessage, place: str) -> AnyMessage:
     }
     try:
         message: Message = _BUILD[values[0]](content, getattr(given, values[0]), **options)
-        encode(message)
+        encode(message, topic)
     except MessageError as error:
         raise invalid(place.rstrip(".") or _field_in(str(error)), str(error)) from None
     _check_size(topic, len(content if isinstance(content, bytes) else content.encode()), place)

@@ -71,6 +71,8 @@ class Environment:
     """Recurring messages that are declared in code, written alike: a `Recurring`, or a list of them."""
     hooks: list[str]
     """What runs around them, written alike; the first is the outermost."""
+    trace_link: str
+    """Where a message's trace is shown, with `{trace_id}` in it: `https://tempo.example/trace/{trace_id}`."""
     sample_interval_ms: int
     """How often the keeper looks at the queues."""
     lag_warning_ms: int
@@ -149,6 +151,7 @@ def read_environment(environ: Mapping[str, str] | None = None) -> Environment:
         "listeners": env.list("RMQ_LISTENERS", [], validate=_check(rules.named_objects)),
         "recurring": env.list("RMQ_RECURRING", [], validate=_check(rules.named_objects)),
         "hooks": env.list("RMQ_HOOKS", [], validate=_check(rules.named_objects)),
+        "trace_link": env.str("RMQ_TRACE_LINK", "", validate=_check(rules.trace_link)),
         "sample_interval_ms": env.int("RMQ_SAMPLE_INTERVAL_MS", 1000, validate=_check(rules.at_least(200))),
         "lag_warning_ms": env.int("RMQ_LAG_WARNING_MS", 10_000, validate=_check(rules.at_least(1))),
         "demo": env.bool("RMQ_DEMO", False),

@@ -128,6 +128,7 @@ RMQ_CONSOLE = {
     "LISTENERS": ENVIRONMENT.listeners,
     "RECURRING": ENVIRONMENT.recurring,
     "HOOKS": ENVIRONMENT.hooks,
+    "TRACE_LINK": ENVIRONMENT.trace_link,
     "SAMPLE_INTERVAL_MS": ENVIRONMENT.sample_interval_ms,
     "LAG_WARNING_MS": ENVIRONMENT.lag_warning_ms,
     "RECORD_TOPICS": ENVIRONMENT.record_topics,
@@ -142,6 +143,9 @@ RMQ_CONSOLE = {
 DEMO_RATE = ENVIRONMENT.demo_rate
 if ENVIRONMENT.demo:
     INSTALLED_APPS.append("console.demo.bookings.apps.BookingsConfig")
+    _TRACING = "console.demo.bookings.tracing:hooks"
+    RMQ_CONSOLE["HOOKS"] = [*ENVIRONMENT.hooks, _TRACING]
+    RMQ_OUTBOX = {"HOOKS": [_TRACING]}
 
 if ENVIRONMENT.sso:
     globals().update(sso.django_settings(ENVIRONMENT.sso))

@@ -21,7 +21,16 @@ NAMED_MOST = 8
 """Of a mark that stands for many."""
 READ_MOST = 5_000
 """Of each kind, the newest."""
-_PLACED = (Action.DRAIN, Action.UNDRAIN, Action.PIN, Action.UNPIN, Action.UNFENCE, Action.HOLD, Action.LIFT)
+_PLACED = (
+    Action.DRAIN,
+    Action.UNDRAIN,
+    Action.PIN,
+    Action.UNPIN,
+    Action.UNFENCE,
+    Action.HOLD,
+    Action.LIFT,
+    Action.SKIP,
+)
 
 
 @dataclass(frozen=True)

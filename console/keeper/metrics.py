@@ -62,6 +62,7 @@ def _topic(state: TopicState, sample: TopicSample) -> dict[str, Any]:
         "paused": sample.topic.paused_at(sample.at_ms),
         "counters": {name: getattr(counters, name) for name in type(counters).__dataclass_fields__},
         **numbers_of(sample),
+        "skipped": sample.skipped,
         "oldest_ms": sample.oldest_prepare_ms,
         "unowned": state.unowned,
         "owed": sum(slot.owed for slot in sample.slots),

@@ -146,6 +146,8 @@ def _of_topic(state: TopicState, lag_warning_ms: int) -> list[Problem]:
         )
     elif not topic.timed and numbers.ready > max(BACKLOG_NOTED, BACKLOG_GROWTH * state.ready_before):
         add("falling_behind", "warning", ready=numbers.ready, before=state.ready_before)
+    if numbers.order_ms > lag_warning_ms and not topic.paused:
+        add("order_stuck", "warning", keys=numbers.order_keys, for_ms=numbers.order_ms)
     if state.bands is not None and (starving := state.bands.starving):
         longest = starving[0]
         where = {"slots": len({each.slot for each in starving}), "slot": longest.slot, "priority": longest.priority}

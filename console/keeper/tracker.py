@@ -42,6 +42,10 @@ class Numbers:
     """Of a stream: entries kept. None of them waits for anybody."""
     held: int = 0
     """Kept back by holds; part of the backlog."""
+    order_keys: int = 0
+    """Keys of which versions wait for one before them."""
+    order_ms: int = 0
+    """How long the order of one of these has not moved."""
 
     def as_json(self) -> dict[str, Any]:
         return dict(vars(self))
@@ -149,6 +153,8 @@ def numbers_of(sample: TopicSample) -> dict[str, Any]:
         ahead = sum(slot.lag or 0 for slot in sample.slots)
         numbers |= {"backlog": sample.backlog + ahead, "ready": sample.ready + ahead}
         return numbers | {"lag": sample.lag, "missed": sample.missed}
+    if sample.in_order:
+        numbers |= {"order_keys": sample.in_order, "order_ms": sample.order_waits_ms}
     return numbers
 
 

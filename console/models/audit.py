@@ -65,6 +65,7 @@ LABELS = {
     "screen_link": _("make or revoke the link of a screen"),
     "send": _("send"),
     "sign_in": _("sign in"),
+    "skip": _("skip missing versions"),
     "silence": _("silence alerts"),
     "stop_operation": _("stop an operation"),
     "topic_scope": _("give topics to a role"),

@@ -9,6 +9,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from console.recurring.rule import NAME_MAX, TEXT_MAX, InvalidRecurring, Recurring
+from rmq_core.model.tenants import TENANT_MAX
 
 
 class RecurringMessage(models.Model):
@@ -56,6 +57,13 @@ class RecurringMessage(models.Model):
     unique_for_ms = models.BigIntegerField(
         _("once within (ms)"), null=True, blank=True, help_text=_("Of each message; empty: as its topic says.")
     )
+    tenant = models.CharField(
+        _("tenant"),
+        max_length=TENANT_MAX,
+        blank=True,
+        default="",
+        help_text=_("Of each message; empty: as its topic says."),
+    )
     enabled = models.BooleanField(_("enabled"), default=True)
     origin = models.CharField(_("defined in"), max_length=10, choices=Origin.choices, default=Origin.CONSOLE)
     next_tick_ms = models.BigIntegerField(_("next tick"), null=True, editable=False)
@@ -77,7 +85,7 @@ class RecurringMessage(models.Model):
         """When its ticks are. Raises `InvalidRecurring`."""
         same = (
             "name", "description", "topic", "content", "cron", "every_ms", "time_zone", "jitter_ms", "misfire",
-            "start_ms", "end_ms", "expires_ms", "unique_for_ms",
+            "start_ms", "end_ms", "expires_ms", "unique_for_ms", "tenant",
         )  # fmt: skip
         values: dict[str, Any] = {name: getattr(self, name) for name in same}
         return Recurring(**(values | {self.when: self.value}))

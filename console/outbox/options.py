@@ -30,6 +30,8 @@ class Options:
     """First part of every key; that of `RMQ_CONSOLE`."""
     databases: list[str] = field(default_factory=lambda: ["default"])
     """Those of `DATABASES` that have an outbox. Each is migrated: `manage.py migrate --database=NAME`."""
+    hooks: list[str] = field(default_factory=list)
+    """What runs around `outbox.send`, as `package.module:attribute`, as around other sends; the first outermost."""
     fast_path: bool = True
     """Send right after the commit, in the process that has committed; the relays then only take what that missed."""
     batch: int = 1_000
@@ -91,6 +93,9 @@ def _check(name: str, value: Any) -> None:
             raise ValueError("must be a list of names of DATABASES.")
         if unknown := [one for one in value if one not in settings.DATABASES]:
             raise ValueError(f"DATABASES has no {', '.join(unknown)}.")
+    elif name == "hooks":
+        if isinstance(value, str) or not all(isinstance(one, str) and ":" in one for one in value):
+            raise ValueError("must be a list of package.module:attribute.")
     elif not isinstance(value, str):
         raise ValueError("must be text.")
     elif name == "redis_url":

@@ -14,8 +14,10 @@ from console.outbox import after_commit, clock
 from console.outbox.models import OutboxMessage
 from console.outbox.options import options as outbox_options
 from console.outbox.rows import counts_from_then, row_of
+from rmq_core.client.arguments import topic_name
 from rmq_core.errors import ConfigurationError
-from rmq_core.model.composing import Content, SendOptions
+from rmq_core.hooks.chain import Hooks, find_hooks
+from rmq_core.model.composing import Content, SendOptions, compose
 from rmq_core.model.entry import AnyMessage, is_message
 from rmq_core.model.topic import Topic
 
@@ -51,12 +53,19 @@ def send(
             f"outbox.send belongs in a transaction of database {using!r}: transaction.atomic(using={using!r}), or name"
             " the database of the transaction that is open, with using="
         )
-    columns = row_of(topic, message, options, allow_past=allow_past)
-    if counts_from_then(columns):  # by the clock that the relays go by; asking for it is a query
-        columns["written_ms"] = clock.now_ms(using)
-    row = OutboxMessage.objects.using(using).create(**columns)
+    ready = compose(message, options) if options or not is_message(message) else message
+    with _hooks(tuple(outbox_options().hooks)).sending_one(topic_name(topic), ready) as sent:
+        columns = row_of(topic, sent, allow_past=allow_past)
+        if counts_from_then(columns):  # by the clock that the relays go by; asking for it is a query
+            columns["written_ms"] = clock.now_ms(using)
+        row = OutboxMessage.objects.using(using).create(**columns)
     after_commit.note(using, row.pk)
     return row.pk
+
+
+@functools.cache
+def _hooks(paths: tuple[str, ...]) -> Hooks:
+    return Hooks(hook for path in paths for hook in find_hooks(path))
 
 
 def sends_after_commit(

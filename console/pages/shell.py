@@ -108,6 +108,7 @@ def render_page(
         "grants": grants(request.user).as_json(),
         "interval_ms": options().sample_interval_ms,
         "lag_warning_ms": options().lag_warning_ms,
+        "trace_link": options().trace_link,
         # By this clock the page tells how old its first data is.
         "now_ms": _now_ms() if data and "socket" in data else None,
     }

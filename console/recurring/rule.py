@@ -8,14 +8,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import blake2b
 from itertools import islice
-from typing import Literal
+from typing import Any, Literal
 
 from cronsim import CronSim, CronSimError
 
 from console.outbox.rows import row_of
-from rmq_core.errors import RMQError
+from rmq_core.errors import InvalidMessage, RMQError
 from rmq_core.model.composing import Content
 from rmq_core.model.outcomes import DELAY_MAX_MS
+from rmq_core.model.tenants import check_tenant
 from rmq_core.model.text import NotText, check_name, check_text
 from rmq_core.model.topic import MAX_UNIQUE_MS, NAME
 
@@ -49,7 +50,8 @@ class Recurring:
     ``range_ms`` and ``in_ms`` says what the topic's kind asks for. ``jitter_ms``: each tick comes up to so much later,
     always the same one as late. ``misfire``: what becomes of ticks that nobody was there to send: none of them is sent
     (skip), the last (once), or each (all). ``start_ms``, ``end_ms``: no tick before, none after. ``expires_ms``,
-    ``unique_for_ms``: of each tick's message, as of `RMQ.send`; None: as its topic says. Raises `InvalidRecurring`.
+    ``unique_for_ms``, ``tenant``: of each tick's message, as of `RMQ.send`; None, "": as its topic says. Raises
+    `InvalidRecurring`.
     """
 
     name: str
@@ -67,6 +69,7 @@ class Recurring:
     in_ms: int | None = None
     expires_ms: int | None = None
     unique_for_ms: int | None = None
+    tenant: str = ""
     description: str = ""
 
     def __post_init__(self) -> None:
@@ -79,9 +82,9 @@ class Recurring:
         return {name: value for name in WHENS if (value := getattr(self, name)) is not None}
 
     @property
-    def options(self) -> dict[str, int]:
+    def options(self) -> dict[str, Any]:
         """The same, with what each message says of itself."""
-        own = {name: getattr(self, name) for name in OPTIONS}
+        own = {name: getattr(self, name) for name in OPTIONS} | {"tenant": self.tenant or None}
         return {**self.when, **{name: value for name, value in own.items() if value is not None}}
 
     def ticks(self, after_ms: int) -> Iterator[int]:
@@ -176,6 +179,10 @@ class Recurring:
                 check(getattr(self, name), most)
             except NotText as error:
                 yield name, str(error)
+        try:
+            check_tenant(self.tenant)
+        except InvalidMessage as error:
+            yield "tenant", str(error)
         if isinstance(self.name, str) and {*self.name} & {*"/:"}:
             yield "name", "must not hold / or :, which mean something in addresses"
         if not isinstance(self.topic, str) or NAME.fullmatch(self.topic) is None:

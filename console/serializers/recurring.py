@@ -10,7 +10,7 @@ from console.recurring.rule import InvalidRecurring, upcoming
 UPCOMING = 5
 _SAME = (
     "name", "description", "topic", "when", "value", "cron", "every_ms", "time_zone", "jitter_ms", "misfire",
-    "start_ms", "end_ms", "expires_ms", "unique_for_ms", "enabled", "origin", "next_tick_ms", "next_ms",
+    "start_ms", "end_ms", "expires_ms", "unique_for_ms", "tenant", "enabled", "origin", "next_tick_ms", "next_ms",
     "error", "username",
 )  # fmt: skip
 

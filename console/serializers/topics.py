@@ -16,7 +16,10 @@ CODE = "code"
 GROUP = "group"
 """What pages call the kind of a consumer group."""
 
-_IN_FRAMES = ("name", "kind", "slots", "paused", "max_retries", "visibility_timeout_ms", "description", "version")
+_IN_FRAMES = (
+    *("name", "kind", "slots", "paused", "max_retries", "visibility_timeout_ms", "description", "version"),
+    "in_order",
+)
 
 
 def definition_json(topic: Topic) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from rmq_core.model.json_text import to_json
 Origin = RecurringMessage.Origin
 FIELDS = (
     "description", "topic", "content", "when", "value", "cron", "every_ms", "time_zone", "jitter_ms", "misfire",
-    "start_ms", "end_ms", "expires_ms", "unique_for_ms",
+    "start_ms", "end_ms", "expires_ms", "unique_for_ms", "tenant",
 )  # fmt: skip
 """What is defined, beside the name."""
 TIMES = ("cron", "every_ms", "time_zone", "start_ms", "end_ms", "jitter_ms")

@@ -18,6 +18,7 @@ from rmq_core.model.topic import (
     MAX_OBJECTIVE_MS,
     MAX_RATE,
     MAX_RETRIES,
+    MAX_SKIP_MS,
     MAX_SLOTS,
     MAX_UNIQUE_MS,
     MAX_VERSIONS_MS,
@@ -170,6 +171,36 @@ ALL = (
         0,
         MAX_UNIQUE_MS,
         zero=gettext_lazy("only while it waits, when it merges"),
+    ),
+    Field(
+        "in_order",
+        gettext_lazy("Versions in order"),
+        gettext_lazy(
+            "Each version of a key is a message of its own, handed out when the one before it has been handled."
+            " Messages must name a key and a version."
+        ),
+        "flag",
+    ),
+    Field(
+        "first_version",
+        gettext_lazy("First version"),
+        gettext_lazy("In order: with which version a key begins."),
+        "count",
+        0,
+        2**52,
+        zero=gettext_lazy("whichever comes first"),
+    ),
+    Field(
+        "skip_after_ms",
+        gettext_lazy("Skip after"),
+        gettext_lazy(
+            "In order: so long the others wait for a version that is dead, cancelled, expired or has not come; then"
+            " they go on without it."
+        ),
+        "duration",
+        0,
+        MAX_SKIP_MS,
+        zero=gettext_lazy("never: until somebody skips it"),
     ),
     Field(
         "versions_for_ms",

@@ -149,6 +149,29 @@ def _on_failure(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
     return [Line("on_failure", "caution", gettext("What waits for a failure now does so until that is done, or dead."))]
 
 
+def _in_order(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
+    if not wanted.in_order:
+        text = gettext("Versions that wait for one before them are handed out at once, and versions of a key merge.")
+        return [Line("in_order", "caution", text)]
+    text = gettext(
+        "Versions sent from now on are handed out one after the other; messages without a key or a version are refused."
+        " Send the first ones when every client knows: within a second."
+    )
+    return [Line("in_order", "caution", text)]
+
+
+def _first_version(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
+    return [Line("first_version", "info", gettext("Keys of which nothing has been handled begin there."))]
+
+
+def _skip_after(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
+    if not wanted.skip_after_ms:
+        text = gettext("What waits for a version that is missing does so until somebody skips that.")
+        return [Line("skip_after_ms", "info", text)]
+    text = gettext("What has waited for longer than %(time)s for a version that is missing goes on without it now.")
+    return [Line("skip_after_ms", "caution", text % {"time": spoken(wanted.skip_after_ms)})]
+
+
 def _unique(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
     if not wanted.unique_for_ms:
         return [Line("unique_for_ms", "caution", gettext("Ids are accepted as often as they are sent."))]
@@ -326,6 +349,9 @@ LINES: dict[str, Callable[[Topic, Topic, TopicSample], list[Line]]] = {
     "backoff_max_ms": _backoff_max,
     "merge": _merge,
     "on_failure": _on_failure,
+    "in_order": _in_order,
+    "first_version": _first_version,
+    "skip_after_ms": _skip_after,
     "unique_for_ms": _unique,
     "versions_for_ms": _versions,
     "expires_ms": _expires,

@@ -32,6 +32,8 @@ ENGINE: Sections = {
         "holds": "rmq_core.cli.holding",
         "hold": "rmq_core.cli.holding",
         "lift": "rmq_core.cli.holding",
+        "order": "rmq_core.cli.ordering",
+        "skip": "rmq_core.cli.ordering",
     },
     "Dead letters": {
         "dead": "rmq_core.cli.reading",

@@ -14,10 +14,11 @@ from rmq_core.model.holds import Hold
 from rmq_core.model.ids import MessageRef
 from rmq_core.model.route import Route, Target
 from rmq_core.model.topic import Topic
-from rmq_core.ops import actions, holds, matching, placement, registry
+from rmq_core.ops import actions, holds, matching, order, placement, registry
 from rmq_core.ops.actions import ActionResult, References
 from rmq_core.ops.holds import Lifted
 from rmq_core.ops.matching import MatchingAction, MatchingResult
+from rmq_core.ops.order import Skipped
 from rmq_core.ops.sent import Sent
 from rmq_core.routes import definitions as routes
 from rmq_core.routes import redrive
@@ -84,6 +85,20 @@ class AsyncControl:
     async def lift(self, topic: str | Topic, hold: str | Hold) -> Lifted:
         """Lifts a hold: what it kept back goes on from its place."""
         return await self.client.run(self.client.on_topic(holds.lift, topic, hold))
+
+    async def skip(
+        self,
+        topic: str | Topic,
+        key: str | bytes,
+        *,
+        to: int | None = None,
+        instead_of: int | None = None,
+        slot: int | None = None,
+    ) -> Skipped:
+        """The order of a key goes on without what is missing. See `Control.skip`."""
+        return await self.client.run(
+            self.client.on_topic(order.skip, topic, key, to=to, instead_of=instead_of, slot=slot)
+        )
 
     async def cancel_matching(
         self, topic: str | Topic, wanted: MessageFilter, *, at_most: int | None = None

@@ -50,6 +50,7 @@ from rmq_core.queries import (
     slot_details,
     stored_groups,
 )
+from rmq_core.queries.order import Order, order
 from rmq_core.queries.owners import OwnershipEvent, SlotOwner
 from rmq_core.queries.sampling import SampleCache
 from rmq_core.routes import status as route_status
@@ -96,6 +97,10 @@ class AsyncInspector:
     async def holds(self, topic: str | Topic) -> list[Hold]:
         """The keys that are held, and how much each hold keeps back."""
         return await self.client.run(self.client.on_topic(holds.holds, topic))
+
+    async def order(self, topic: str | Topic, most: int = 100, key: str | bytes | None = None) -> Order:
+        """Of a topic `in_order`: which keys wait for which version, and where that is; or one key."""
+        return await self.client.run(self.client.on_topic(order, topic, most, key))
 
     async def sample(self, topic_names: Sequence[str] | None = None, *, groups: bool = False) -> list[TopicSample]:
         """The state of topics (None: all; ``groups``: and of all groups). Cheap to repeat: only what changed is read

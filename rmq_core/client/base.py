@@ -263,13 +263,17 @@ class ClientCore:
     def settled(
         self, settle: Callable[..., Operation[Statuses]], deliveries: Sequence[Delivery], **options: Any
     ) -> Operation[list[SettleStatus]]:
-        """Settles deliveries of one topic. Those of a topic that is gone, or of a slot it has no more, are stale."""
+        """Settles deliveries of one topic. Those of a topic that is gone, or of a slot it has no more, are stale.
+
+        Raises why what follows one of them cannot be sent; the others are settled.
+        """
         name = same_topic(deliveries)
+        refused: dict[int, RMQError] = {}
         if settle is consuming.ack:
-            yield from chains.succeeded(self.keyspace, deliveries, self.sending)
+            refused = yield from chains.all_succeeded(self.keyspace, deliveries, self.sending)
         statuses: list[SettleStatus] = ["stale"] * len(deliveries)
-        left: Sequence[int] = range(len(deliveries))
-        for _ in range(2):
+        left: Sequence[int] = [position for position in range(len(deliveries)) if position not in refused]
+        for _ in range(2 if left else 0):
             try:
                 topic = yield from self.checked_topic(name)
             except UnknownTopic:
@@ -283,6 +287,8 @@ class ClientCore:
             self.forget(name)
         if settle is consuming.nack:
             yield from self._follow_deaths(name, deliveries)
+        for error in refused.values():
+            raise error
         return statuses
 
     def _follow_deaths(self, name: str, deliveries: Sequence[Delivery]) -> Operation[None]:

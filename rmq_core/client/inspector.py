@@ -50,6 +50,7 @@ from rmq_core.queries import (
     slot_details,
     stored_groups,
 )
+from rmq_core.queries.order import Order, order
 from rmq_core.queries.owners import OwnershipEvent, SlotOwner
 from rmq_core.queries.sampling import SampleCache
 from rmq_core.routes import status as route_status
@@ -96,6 +97,10 @@ class Inspector:
     def holds(self, topic: str | Topic) -> list[Hold]:
         """The keys that are held, and how much each hold keeps back."""
         return self.client.run(self.client.on_topic(holds.holds, topic))
+
+    def order(self, topic: str | Topic, most: int = 100, key: str | bytes | None = None) -> Order:
+        """Of a topic `in_order`: which keys wait for which version, and where that is; or one key."""
+        return self.client.run(self.client.on_topic(order, topic, most, key))
 
     def sample(self, topic_names: Sequence[str] | None = None, *, groups: bool = False) -> list[TopicSample]:
         """The state of topics (None: all; ``groups``: and of all groups). Cheap to repeat: only what changed is read

@@ -19,12 +19,13 @@ KEY_MAX = 512
 NOTE_MAX = 200
 FOR_MAX_MS = 366 * 86_400_000
 
-HoldOf: TypeAlias = Literal["id", "slot_basis", "failure"]
-"""What it is of: a key; or the others of a slot basis, which wait for one that failed, whose id is its note."""
-_KINDS: dict[str, HoldOf] = {"i": "id", "b": "slot_basis", "f": "failure"}
+HoldOf: TypeAlias = Literal["id", "slot_basis", "failure", "order"]
+"""What it is of: a key; the others of a slot basis, which wait for one that failed, whose id is its note; all versions
+of a slot that wait for one before them (`queries.order` tells of these)."""
+_KINDS: dict[str, HoldOf] = {"i": "id", "b": "slot_basis", "f": "failure", "o": "order"}
 LETTERS: dict[HoldOf, str] = {of: letter for letter, of in _KINDS.items()}
 
-_HEAD = re.compile(rb"(\d+) ([ibf]) (\d+) (\d+) (\d+) (\d+) ")
+_HEAD = re.compile(rb"(\d+) ([ibfo]) (\d+) (\d+) (\d+) (\d+) ")
 
 
 @dataclass(frozen=True, slots=True)

@@ -215,6 +215,20 @@ def header_bytes(headers: Mapping[str, str]) -> bytes:
     return json.dumps(dict(headers), separators=(",", ":")).encode()
 
 
+def in_order_id(key: bytes | None, version: int, topic: Topic) -> bytes:
+    """The id of one version of a key, where versions are in order. Raises `InvalidMessage`."""
+    if key is None or not version:
+        raise InvalidMessage(
+            f"topic {topic.name!r} hands out versions in order: a message needs key= and version=, from 1"
+        )
+    ident = b"%b#%d" % (key, version)
+    if len(ident) > KEY_MAX:
+        raise InvalidMessage(
+            f"key and version must have {KEY_MAX - 1} bytes at most together, as their topic is in order"
+        )
+    return ident
+
+
 def encode(message: Message, topic: Topic | None = None) -> Encoded:
     """Identity, slot basis and body of a message (``docs/explanation/merging.md``, Identity).
 
@@ -224,6 +238,9 @@ def encode(message: Message, topic: Topic | None = None) -> Encoded:
     key = None if message.key is None else as_bytes(message.key, "key")
     if topic is not None and topic.merge is Merge.NEVER:
         identity = message.own_id or new_id()
+        basis = key or identity
+    elif topic is not None and topic.in_order:
+        identity = in_order_id(key, message.version, topic)
         basis = key or identity
     else:
         identity = key or (content if len(content) <= INLINE_MAX else digest(content))

@@ -17,6 +17,8 @@ class SlotSample:
 
     ``journaled``: entries ever written to its journal; ``journal_mark``: how it journals (`ops.journal_marks`).
     ``held``: of ``retry``, what holds keep back; ``hold_mark``: those holds, as `model.holds` reads them.
+    ``in_order``: keys of which versions wait for one before them; ``waits_since_ms``: since when the first of them has
+    not moved. ``skipped``: versions that their order went on without.
     ``owed``: messages that died, whose follow-ups have still to be sent (`ops.chains`).
     ``length``, ``first_entry``, ``last_entry``: of a stream topic, whose slots have nothing else but counters.
     ``lag``: of a group, the entries ahead of it; None: not known. ``missed``: trimmed or deleted before it had read
@@ -55,6 +57,9 @@ class SlotSample:
     tenants: bool = False
     held: int = 0
     hold_mark: bytes | None = None
+    in_order: int = 0
+    waits_since_ms: int | None = None
+    skipped: int = 0
 
     @property
     def backlog(self) -> int:
@@ -166,6 +171,26 @@ class TopicSample:
     def held(self) -> int:
         """Messages that holds keep back."""
         return sum(slot.held for slot in self.slots)
+
+    @cached_property
+    def in_order(self) -> int:
+        """Keys of which versions wait for one before them."""
+        return sum(slot.in_order for slot in self.slots)
+
+    @cached_property
+    def skipped(self) -> int:
+        """Versions that their order went on without."""
+        return sum(slot.skipped for slot in self.slots)
+
+    @cached_property
+    def waits_since_ms(self) -> int | None:
+        """Since when the order of such a key has not moved."""
+        return min((slot.waits_since_ms for slot in self.slots if slot.waits_since_ms is not None), default=None)
+
+    @property
+    def order_waits_ms(self) -> int:
+        """How long the order of such a key has not moved; 0: none waits."""
+        return 0 if self.waits_since_ms is None else max(0, self.at_ms - self.waits_since_ms)
 
     @property
     def waiting(self) -> int:

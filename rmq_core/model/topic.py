@@ -25,6 +25,7 @@ MAX_EXPIRES_MS = 10 * 366 * 86_400_000
 MAX_UNIQUE_MS = 366 * 86_400_000
 MAX_VERSIONS_MS = 366 * 86_400_000
 MAX_ARCHIVE_MS = 36_525 * 86_400_000
+MAX_SKIP_MS = 366 * 86_400_000
 MAX_LENGTH = 10**12
 MAX_AGE_MS = 100 * 366 * 86_400_000
 MAX_OBJECTIVE_MS = 7 * UNDO_MS
@@ -92,6 +93,7 @@ NOT_OF_STREAMS: dict[str, tuple[object, str]] = {
     "unique_for_ms": (0, "a stream merges nothing, every message is an entry of its own"),
     "tenant_from": ("", "load is counted by tenant where messages wait to be taken"),
     "versions_for_ms": (0, "an entry has no version"),
+    "in_order": (False, "entries are in order, and have no version"),
     "on_failure": (OnFailure.CONTINUE, "nothing is handled in a stream itself; a group has waits=True"),
     "paused": (False, "nothing is taken from a stream itself; pause its groups"),
     "lateness_objective_ms": (0, "nothing falls due in a stream"),
@@ -133,6 +135,14 @@ class Topic:
     on_failure: OnFailure = OnFailure.CONTINUE
     """Wait: after a failure the next of that slot basis is handed out when the failed one is done, or dead; others of
     the slot go on."""
+    in_order: bool = False
+    """Whether each version of a key is a message of its own, handed out when the one before it has been handled.
+    Messages must name a ``key`` and a ``version``."""
+    first_version: int = 1
+    """In order: with which version a key begins; 0: with whichever comes first."""
+    skip_after_ms: int = 0
+    """In order: so long the others wait for a version that is dead, cancelled, expired or never came; then they go on
+    without it. 0: until somebody lets them."""
     merge: Merge = Merge.LATEST
     """Whose content survives when a duplicate with a key merges; never: each send is a message of its own."""
     tenant_from: str = ""
@@ -200,6 +210,8 @@ class Topic:
         self._whole("unique_for_ms", 0, MAX_UNIQUE_MS)
         check_tenant_from(self.tenant_from)
         self._whole("versions_for_ms", 0, MAX_VERSIONS_MS)
+        self._whole("first_version", 0, 2**52)
+        self._whole("skip_after_ms", 0, MAX_SKIP_MS)
         self._whole("max_content_bytes", 64, 64 * 1_048_576)
         self._whole("weight", 1, 1_000)
         self._whole("max_backlog", 0, MAX_BACKLOG)
@@ -218,7 +230,7 @@ class Topic:
         self._whole("created_ms", 0, 2**53)
         if self.backoff_max_ms < self.backoff_ms:
             raise InvalidTopic(f"backoff_max_ms={self.backoff_max_ms} must not be below backoff_ms={self.backoff_ms}")
-        for field in ("paused", "trim_unread"):
+        for field in ("paused", "trim_unread", "in_order"):
             if not isinstance(getattr(self, field), bool):
                 raise InvalidTopic(f"{field} must be true or false, not {getattr(self, field)!r}")
         try:
@@ -228,6 +240,9 @@ class Topic:
         for field in ("unique_for_ms", "versions_for_ms"):
             if getattr(self, field) and self.merge is Merge.NEVER:
                 raise InvalidTopic(f"{field}= does not go with merge='never', where no two messages have the same id")
+        if self.in_order and (self.versions_for_ms or self.merge is Merge.NEVER):
+            field = "versions_for_ms=" if self.versions_for_ms else "merge='never'"
+            raise InvalidTopic(f"{field} does not go with in_order=True, where each version has an id of its own")
         self._fits_its_kind()
 
     def _fits_its_kind(self) -> None:

@@ -37,19 +37,28 @@ KEPT_FOR_MS = 7 * 86_400_000
 KEPT_FOR_MAX_MS = 366 * 86_400_000
 SET_MAX = 1_000
 NAME_MAX = 200
+TRACE_HEADERS = ("traceparent", "tracestate")
+"""Those of W3C Trace Context."""
 _HEAD = HEADERS_MAX + 1_024
 """So many bytes of a body hold its headers."""
 
 
-class Followed(Protocol):
+class Before(Protocol):
+    """What is followed."""
+
+    @property
+    def headers(self) -> dict[str, str]: ...
+
+    @property
+    def tenant(self) -> str: ...
+
+
+class Followed(Before, Protocol):
     """A delivery."""
 
     topic: str
     slot: int
     raw_id: bytes
-
-    @property
-    def headers(self) -> dict[str, str]: ...
 
     @property
     def raw_body(self) -> Any: ...
@@ -85,15 +94,28 @@ def succeeded(keyspace: Keyspace, deliveries: Iterable[Followed], send: Send) ->
             continue
         plan = plan_of(each.headers)
         if plan.if_done is not None:
-            yield from _send(plan.if_done, send, each.topic, each.slot, each.raw_id)
+            yield from _send(plan.if_done, send, each.topic, each.slot, each.raw_id, each)
         if plan.member is not None:
             name, number = plan.member
             key = keyspace.together(name)
             (then,) = yield [Call(script("together_done"), [key], [number])]
             if then:
                 last = Addressed.from_value(json.loads(then))
-                yield from _send(last, send, each.topic, each.slot, each.raw_id, of=f"set {name}")
+                yield from _send(last, send, each.topic, each.slot, each.raw_id, each, of=f"set {name}")
                 yield [("DEL", key)]
+
+
+def all_succeeded(keyspace: Keyspace, deliveries: Sequence[Followed], send: Send) -> Operation[dict[int, RMQError]]:
+    """The same of several; which of them must not be acknowledged, because what follows is refused."""
+    refused: dict[int, RMQError] = {}
+    for position, each in enumerate(deliveries):
+        try:
+            yield from succeeded(keyspace, [each], send)
+        except ConnectionLost:
+            raise
+        except RMQError as error:
+            refused[position] = error
+    return refused
 
 
 def dead(keyspace: Keyspace, topic: Topic, slot: int, send: Send) -> Operation[int]:
@@ -117,11 +139,12 @@ def _sent_of(found: Sequence[bytes], topic: Topic, slot: int, send: Send, closed
     for entry, raw_id, body in zip(found[::3], found[1::3], found[2::3], strict=True):
         then = None
         try:
-            then = plan_of(decode_body(body).headers).if_dead
+            died = decode_body(body)
+            then = plan_of(died.headers).if_dead
             if then is not None and then.topic in closed:
                 continue
             if then is not None:
-                yield from _send(then, send, topic.name, slot, raw_id)
+                yield from _send(then, send, topic.name, slot, raw_id, died)
         except ConnectionLost:
             raise
         except RMQError as error:
@@ -133,17 +156,22 @@ def _sent_of(found: Sequence[bytes], topic: Topic, slot: int, send: Send, closed
     return paid
 
 
-def _send(given: Addressed, send: Send, topic: str, slot: int, raw_id: bytes, of: str = "") -> Operation[None]:
-    """``of``: the set that it follows, whichever of its messages was the last."""
+def _send(
+    given: Addressed, send: Send, topic: str, slot: int, raw_id: bytes, before: Before, of: str = ""
+) -> Operation[None]:
+    """``before``: what it follows, whose tenant is its own where it names none, and whose trace goes on. ``of``: the
+    set that it follows, whichever of its messages was the last."""
     message = composed(given)
     after = f"{topic} {slot} {id_to_text(raw_id)}"
-    headers = {**(message.headers or {}), AFTER_HEADER: after}
+    traced = {name: before.headers[name] for name in TRACE_HEADERS if name in before.headers}
+    headers = {**traced, **(message.headers or {}), AFTER_HEADER: after}
     if isinstance(message, StreamMessage):
         message = replace(message, headers=headers)
     else:
         # Where nothing merges, the same id: so that it merges should it be sent twice.
         own_id = b"then-%b" % digest(f"{of or after} {given.to_value()}".encode(errors="replace")).hex().encode()
-        message = replace(message, headers=headers, own_id=own_id)
+        whose = (before.tenant or None) if message.tenant is None else message.tenant
+        message = replace(message, headers=headers, own_id=own_id, tenant=whose)
     yield from send(given.topic, message, True)
 
 

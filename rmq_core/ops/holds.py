@@ -32,12 +32,13 @@ class Lifted(NamedTuple):
 
 
 def holds(keyspace: Keyspace, topic: Topic) -> Operation[list[Hold]]:
-    """Those of a topic, by slot, each with how many messages it keeps back."""
+    """Those of a topic, by slot, each with how many messages it keeps back. What waits for its turn: `order.order`."""
     yield from now_of(keyspace, topic)
     found: list[Hold] = []
     for slots in batches(range(topic.slots), SLOTS_AT_ONCE):
         marks = yield [("HGET", keyspace.slot(topic.name, slot).stats, "holds") for slot in slots]
         found += [hold for slot, mark in zip(slots, marks, strict=True) for hold in read_holds(slot, mark)]
+    found = [hold for hold in found if hold.of != "order"]
     counts = yield [("ZCOUNT", keyspace.slot(topic.name, hold.slot).retry, *hold.scores) for hold in found]
     return [_with(hold, held) for hold, held in zip(found, counts, strict=True)]
 

@@ -94,7 +94,7 @@ def send(keyspace: Keyspace, topic: Topic, message: Message, *, allow_past: bool
 
 def asks_more(topic: Topic) -> bool:
     """Whether that goes for all messages of a topic, and not only for those that say so."""
-    return bool(topic.max_backlog or topic.unique_for_ms or topic.versions_for_ms)
+    return bool(topic.max_backlog or topic.unique_for_ms or topic.versions_for_ms or topic.in_order)
 
 
 class _Item(NamedTuple):

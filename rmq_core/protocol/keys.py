@@ -82,6 +82,12 @@ class SlotKeys:
     """Hash: the same, of the period before or after."""
     owed: str = field(init=False)
     """Stream: messages that died and are followed by others, which have still to be sent (`ops.chains`)."""
+    order_last: str = field(init=False)
+    """Hash: key → the version of it that was handled last (`in_order`)."""
+    order_waits: str = field(init=False)
+    """Sorted set, by text: keys and versions that wait for a version before them."""
+    order_since: str = field(init=False)
+    """Sorted set: such keys → since when their order has not moved."""
     open: str = field(init=False)
     """Sorted set, of a group: entries that are read and not finished; id → their number in the slot."""
     members: str = field(init=False)
@@ -132,7 +138,7 @@ QUEUE_KEYS = (
     *("store", "retry", "prepare", "dead", "body", "failed", "priority", "stats", "journal"),
     *("spill", "replaced", "dead_record", "heads", "tenants", "due", "lateness", "fence"),
     *("cause", "clusters", "trash", "trashed", "quota", "origin", "suspect", "once_a", "once_b"),
-    *("seen_a", "seen_b", "owed"),
+    *("seen_a", "seen_b", "owed", "order_last", "order_waits", "order_since"),
 )
 OWN_KEYS = tuple(name for name in QUEUE_KEYS if name not in {"heads", "due"})
 # Behind `QUEUE_KEYS` a group has: open, the entries, their counters, the positions, its members.

@@ -37,7 +37,8 @@ def send_limited(
     """
     _, fixed = _sending_to(keyspace, topic, slot)
     limit = topic.version if topic.max_backlog else ""
-    args = _spelled([edge, _past(edge, allow_past), limit, topic.versions_for_ms, *mixed])
+    first = topic.first_version if topic.in_order else ""
+    args = _spelled([edge, _past(edge, allow_past), limit, topic.versions_for_ms, first, *mixed])
     return Call(script("send_limited"), keyspace.slot_keys(topic.name, slot), args, fixed)
 
 

@@ -34,7 +34,7 @@ def on_slot(name: str, keyspace: Keyspace, topic: Topic, slot: int) -> Call:
 
 
 def on_hold(name: str, keyspace: Keyspace, topic: Topic, slot: int, *values: Any) -> Call:
-    """``hold``, ``lift``."""
+    """``hold``, ``lift``, ``skip``."""
     return Call(script(name), keyspace.slot_keys(topic.name, slot), [*policy_at(keyspace, topic, slot), *values])
 
 

@@ -21,6 +21,7 @@ from rmq_core.queries import definitions, stored_groups
 SLOTS_AT_ONCE = 128
 SUMS = (
     *("backlog", "ready", "retrying", "held", "prepare", "dead", "trash", "length", "lag", "missed"),
+    *("in_order", "waits_since_ms", "skipped"),
     *("counters", "lateness", "ledger_gap"),
     *("oldest_due_ms", "oldest_taken_ms", "with_deadlines", "journal_marks"),
 )
@@ -178,7 +179,8 @@ def pairs(flat: list[bytes]) -> dict[bytes, bytes]:
 def slot_sample(slot: int, row: list[Any]) -> SlotSample:
     """What ``snapshot.lua`` replied."""
     at_ms, store, ready, retry, prepare, dead, bodies, failures, *heads = row
-    oldest_due, next_due, next_retry, oldest_taken, fence, stats, lateness, trash, oldest_trash, held, *stream = heads
+    oldest_due, next_due, next_retry, oldest_taken, fence, stats, lateness, trash, oldest_trash, held, *more = heads
+    in_order, waits_since, *stream = more
     if len(stream) == 4:
         return _group_sample(slot_sample(slot, row[:-4]), pairs(stats), stream)
     length, first, last = stream or (0, b"", b"")
@@ -209,6 +211,9 @@ def slot_sample(slot: int, row: list[Any]) -> SlotSample:
         oldest_trash_ms=moment(oldest_trash),
         held=held,
         hold_mark=counters.get(b"holds"),
+        in_order=in_order,
+        waits_since_ms=moment(waits_since),
+        skipped=int(counters.get(b"skipped", 0)),
         journaled=int(counters.get(b"journaled", 0)),
         journal_mark=counters.get(b"journal"),
         owed=int(counters.get(b"owed", 0)),

@@ -12,7 +12,7 @@ from rmq_core.model.delivery import Delivery
 from rmq_core.model.entry import EntryDelivery
 from rmq_core.model.entry_form import BASIS, CONTENT, FIELD, HEADERS
 from rmq_core.model.ids import new_id
-from rmq_core.model.message import INLINE_MAX, header_bytes
+from rmq_core.model.message import INLINE_MAX, header_bytes, in_order_id
 from rmq_core.model.route import Route, Target
 from rmq_core.model.text import shown
 from rmq_core.model.topic import Merge, Topic
@@ -86,7 +86,13 @@ class Plan:
             return ("*", len(pairs), *pairs)
         expires = _expires(delivery, topic)
         merges = topic.merge is not Merge.NEVER
-        if merges and not target.key and not isinstance(delivery, EntryDelivery) and expires[:1] != b"+":
+        if (
+            merges
+            and not topic.in_order
+            and not target.key
+            and not isinstance(delivery, EntryDelivery)
+            and expires[:1] != b"+"
+        ):
             return (None, delivery.raw_id, delivery.raw_body or b"")
         content, all_headers = _content(delivery), delivery.headers
         if not content:
@@ -98,6 +104,9 @@ class Plan:
             identity = target.key_of(delivery.id, headers)
         elif not isinstance(delivery, EntryDelivery):
             identity = delivery.raw_id
+        if topic.in_order:
+            key = identity.removesuffix(b"#%d" % delivery.version)
+            identity = in_order_id(key, delivery.version, topic)
         basis = _basis(delivery)
         plain = Body(content, {}, 0)
         stored_basis = b"" if basis == basis_of(identity, plain) else basis

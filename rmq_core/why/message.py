@@ -17,6 +17,7 @@ from rmq_core.protocol import streams
 from rmq_core.protocol.keys import Keyspace
 from rmq_core.protocol.scripts import Operation
 from rmq_core.queries import by_id
+from rmq_core.queries.order import order
 from rmq_core.why.answer import Reason, Why
 from rmq_core.why.facts import Facts, Pace, look
 from rmq_core.why.judging import around, holds, in_flight
@@ -42,10 +43,11 @@ def of_message(
         row = views[0].row
         facts = yield from look(keyspace, topic, row.slot, pace)
         before = yield from _before(keyspace, topic, views[0])
+        turn = yield from _turn(keyspace, topic, views[0], facts.now_ms)
         late_ms = None
         if topic.timed and row.score_ms is not None and row.state in {"ready", "retrying", "held"}:
             late_ms = max(0, facts.now_ms - row.score_ms)
-        reasons = list(_reasons(facts, views[0], before))
+        reasons = [turn] if turn else list(_reasons(facts, views[0], before))
         return Why(topic.name, row.slot, row.id, facts.now_ms, late_ms, tuple(reasons))
     return (yield from _absent(keyspace, topic, raw_id(ident), slot_basis, slot, pace))
 
@@ -80,10 +82,24 @@ def _reasons(facts: Facts, view: MessageView, before: dict[str, int]) -> Iterato
         yield from _ready(facts, before)
 
 
+def _turn(keyspace: Keyspace, topic: Topic, view: MessageView, now: int) -> Operation[Reason | None]:
+    """What a version waits for, where that is a version before it."""
+    key, _, version = view.row.raw_id.rpartition(b"#")
+    if not topic.in_order or view.row.state != "held" or not version.isdigit():
+        return None
+    found = yield from order(keyspace, topic, key=key)
+    for each in found.waiting:
+        if each.slot == view.row.slot and each.next < int(version):
+            code = f"behind_{each.awaited}" if each.blocked else "behind_version"
+            since = {"since_ms": each.since_ms, "for_ms": max(0, now - each.since_ms)}
+            return Reason(code, {"version": each.next} | since)
+    return None
+
+
 def _hold(facts: Facts, view: MessageView) -> Hold | None:
     """The hold that keeps it back, or will when a take meets it."""
     basis = view.slot_basis or view.row.raw_id
-    keys = {"id": view.row.raw_id, "slot_basis": basis, "failure": basis}
+    keys = {"id": view.row.raw_id, "slot_basis": basis, "failure": basis, "order": None}
     for hold in facts.slots[0].sample.holds:
         if hold.of == "failure" and hold.note == view.row.id:
             continue  # the others wait for this one

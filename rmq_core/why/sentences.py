@@ -95,6 +95,16 @@ SENTENCES: Mapping[str, str | Plural] = {
     "behind_failed": gettext_noop(
         "It waits for {id} of the same slot basis, which failed {for_ms} ago and is to be tried again."
     ),
+    "behind_version": gettext_noop("It waits for its turn: version {version} of its key has still to be handled."),
+    "behind_dead": gettext_noop(
+        "It waits for version {version} of its key, which is a dead letter: requeue that, or go on without it."
+    ),
+    "behind_removed": gettext_noop(
+        "It waits for version {version} of its key, which was cancelled or dropped: restore that, or go on without it."
+    ),
+    "behind_missing": gettext_noop(
+        "It waits for version {version} of its key, which has expired or has not come, for {for_ms} now."
+    ),
     "removed": gettext_noop("It was cancelled or dropped {for_ms} ago, and can be restored."),
     "finished": gettext_noop("The group has finished it."),
     "dead": ngettext_lazy(

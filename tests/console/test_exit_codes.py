@@ -72,6 +72,10 @@ hold p a --slot-basis b
 hold p a --for-ms 0
 lift p
 lift p nothing
+order
+order p --most 0
+skip p
+skip p a --to 0
 topics t
 topics t --kind odd
 topics t --kind priority --slots 3
@@ -160,6 +164,9 @@ bands s
 hold nowhere a
 hold s a
 lift p 0-1
+order nowhere
+skip p a
+skip s a
 run-now p nope
 topics p --kind priority --slots 8
 topics --url redis://127.0.0.1:AWAY/0

@@ -116,6 +116,7 @@ def codes(*states: TopicState, server: ServerInfo | None = None, workers: tuple[
         (state(topic=replace(TOPIC, paused=True), ready=5), "paused"),
         (state(oldest_ms=2 * TOPIC.visibility_timeout_ms + 1), "stuck"),
         (state(gaps=(2, 2)), "ledger"),
+        (state(order_keys=3, order_ms=10_001), "order_stuck"),
         (state(topic=replace(TOPIC, kind=TopicKind.PRIORITY), ready=5000, ready_before=2000), "falling_behind"),
     ],
 )
@@ -131,6 +132,7 @@ def test_each_problem_is_found(wrong: TopicState, code: str) -> None:
         state(workers=0, ready=5, out_s=0.0, routed=True),
         state(workers=0, ready=5, out_s=3.0),  # somebody takes without being a worker
         state(lag_ms=9_999),
+        state(order_keys=3, order_ms=9_999),
         replace(state(dead=3, dead_before=3), unacknowledged=0),
         replace(state(dead=3, dead_before=1), unacknowledged=0),  # somebody has seen them grow
         state(gaps=(0, 2)),  # seen once: the sample was not one instant

@@ -166,6 +166,7 @@ def called(rmq: RMQ, name: str, topic: Topic) -> Call:
         "repair_counters": [topic.shape, 0, 1],
         "reschedule": [*here, 30, b"a"],
         "shape_set": [topic.shape, topic.created_ms],
+        "skip": [*here, b"a", 2, ""],
         "takeover": [*here, 10],
     }
     registry = [space.topics, space.deleted, space.format]

@@ -85,4 +85,6 @@ def test_the_notebook_runs(spark: Any, client: RMQ, tmp_path: Path, monkeypatch:
     for cell in cells:
         exec(compile("".join(cell["source"]), NOTEBOOK.name, "exec"), names)
     assert names["waiting"].count() > 0 and names["events"].count() > 0 and names["archived"].count() > 0
-    assert spark.sql("SELECT * FROM seen").count() > 0 and len([line for line in cells[0]["source"] if line.strip()]) == 5
+    assert (
+        spark.sql("SELECT * FROM seen").count() > 0 and len([line for line in cells[0]["source"] if line.strip()]) == 5
+    )

@@ -18,6 +18,7 @@
 -- include shared/settle.lua
 -- include shared/due.lua
 -- include shared/holds.lua
+-- include shared/order.lua
 -- include shared/hints.lua
 
 local refused = fenced()
@@ -29,9 +30,11 @@ local LIFTED_MOST = 100
 local FIRST, WIDTH = POLICY + 3, 2
 local statuses = {}
 ack(FIRST, (#ARGV - FIRST + 1) / WIDTH, statuses)
-local lifted = HOLDS and lift_over(LIFTED_MOST, 'f') or 0
+if HOLDS then
+  lift_over(LIFTED_MOST, 'f')
+end
 write_counts()
-if lifted > 0 then
+if counted.lifted then
   announce_change()
 elseif redis.call('EXISTS', STORE) == 1 then
   -- A duplicate that waited for this end can be taken now.

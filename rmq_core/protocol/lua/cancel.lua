@@ -8,6 +8,7 @@
 -- include shared/records.lua
 -- include shared/origins.lua
 -- include shared/trash.lua
+-- include shared/order_marks.lua
 
 local unfit = misfit(ARGV[1])
 if unfit then
@@ -28,6 +29,7 @@ for i = FIRST, #ARGV do
       local failures = retry % SHIFT
       store = failures == 0 and (redis.call('HGET', PRIORITY, id) or now)
       retry = ms_text(now * SHIFT + failures)
+      forget_wait(id)
       origin = 'r'
       if store then
         forget_priority(id)

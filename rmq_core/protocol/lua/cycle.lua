@@ -27,6 +27,8 @@
 -- include shared/load.lua
 -- include shared/reaping.lua
 -- include shared/holds.lua
+-- include shared/order.lua
+-- include shared/order_take.lua
 -- include shared/take.lua
 -- include shared/hints.lua
 
@@ -50,6 +52,9 @@ if HOLDS then
 end
 if ARGV[POLICY + 5] == 'waits' and redis.call('EXISTS', PREPARE, RETRY) > 0 and not (HOLDS and keeps_all_back()) then
   limit = 0
+end
+if ORDER and HOLDS then
+  busy = ORDER.skip_missing(REAPED_MOST) == REAPED_MOST or busy
 end
 local taken, bodies, suspects_next, cut = take(limit, alone, floor, bytes)
 write_load()

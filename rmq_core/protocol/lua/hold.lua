@@ -27,29 +27,26 @@ end
 local kind, key, note_text = ARGV[POLICY + 3], ARGV[POLICY + 4], ARGV[POLICY + 6]
 local wait_ms, most = tonumber(ARGV[POLICY + 5]), tonumber(ARGV[POLICY + 7])
 local until_ms, known = wait_ms and now + wait_ms or 0, nil
-local number, since_ms, by_hand = 0, now, 0
+local is_new, by_hand = false, 0
 for _, hold in ipairs(HOLDS) do
   if hold.kind == kind and hold.key == key and not is_over(hold) then
     known = hold
   end
-  by_hand = by_hand + (hold.kind == 'f' and 0 or 1)
-  number = math.max(number, hold.number)
-  since_ms = math.max(since_ms, hold.since_ms + 1) -- they are told apart by it
+  by_hand = by_hand + ((hold.kind == 'i' or hold.kind == 'b') and 1 or 0)
 end
 if known then
   known.until_ms, known.note = until_ms, note_text
+  write_holds(HOLDS)
 else
   if by_hand >= most then
     return redis.error_reply(string.format('RMQHOLDS %d', by_hand))
   end
-  known = {number = number + 1, kind = kind, since_ms = since_ms, until_ms = until_ms, key = key, note = note_text}
-  HOLDS[#HOLDS + 1] = known
+  known, is_new = new_hold(kind, key, wait_ms, note_text), true
 end
-write_holds(HOLDS)
 local score = kind == 'i' and redis.call('ZSCORE', STORE, key)
 if score and not (TIMED and tonumber(score) >= now + 1) and not redis.call('ZSCORE', PREPARE, key) then
   set_aside({key, score}, {known.number})
 end
 write_counts()
 announce_change() -- who sleeps looks again when it ends
-return {known.since_ms == since_ms and 1 or 0, known.since_ms, known.until_ms}
+return {is_new and 1 or 0, known.since_ms, known.until_ms}

@@ -18,6 +18,7 @@
 -- include shared/due.lua
 -- include shared/reaping.lua
 -- include shared/holds.lua
+-- include shared/order.lua
 -- include shared/hints.lua
 
 local unfit = misfit(SHAPE)
@@ -28,6 +29,7 @@ local most = tonumber(ARGV[POLICY + 3])
 local expired, promoted = roll_back(most), promote(most)
 if HOLDS then
   promoted = promoted + lift_over(most)
+  promoted = promoted + (ORDER and ORDER.skip_missing(most) or 0)
 end
 local erased = trim_trash(tonumber(ARGV[POLICY + 4]), most)
 write_counts()

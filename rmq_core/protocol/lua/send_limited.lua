@@ -4,7 +4,8 @@
 -- KEYS   the slot's keys
 -- ARGV   kind, wake channel, slot, merge (latest|first), shape, edge of the batch (earliest time, or highest priority),
 --        past (as in send.lua), version of the definition ('': any number may wait), how long versions that were handed
---        out are remembered (ms; 0: not), then value, id, body, period (ms; 0: none), mark (at most 16 bytes that stand for the id), …   body as for send_pooled.lua, '' for an inline
+--        out are remembered (ms; 0: not), first version where they are handed out in order ('': they are not), then value, id,
+--        body, period (ms; 0: none), mark (at most 16 bytes that stand for the id), …   body as for send_pooled.lua, '' for an inline
 --        message
 -- reply  {new, merged, head and time for the topic's hint (false: none, or noted already), {positions (1-based) of those
 --        there was no room for, …}, {position of a duplicate, when its id was accepted, …},
@@ -24,7 +25,7 @@
 local VERSIONS_FOR = tonumber(ARGV[9])
 -- include shared/versions.lua
 
-local FIRST, WIDTH = 10, 5
+local FIRST, WIDTH = 11, 5
 local n = (#ARGV - FIRST + 1) / WIDTH
 
 -- Adds before it removes anything: a full server refuses a script only at a first write that adds.
@@ -72,6 +73,17 @@ if outdone_by then
     ids[i], bodies[i] = ARGV[FIRST + (i - 1) * WIDTH + 1], ARGV[FIRST + (i - 1) * WIDTH + 2]
   end
   handed_out = outdone_by(ids, bodies)
+end
+if ARGV[10] ~= '' then
+-- include shared/version_of.lua
+  for i = 1, n do
+    local key = string.match(ARGV[FIRST + (i - 1) * WIDTH + 1], '^(.+)#%d+$')
+    local last = key and redis.call('HGET', ORDER_LAST, key) or ARGV[10] - 1
+    local version = version_of(ARGV[FIRST + (i - 1) * WIDTH + 2])
+    if key and version > 0 and tonumber(last) >= version then
+      handed_out[i] = tonumber(last)
+    end
+  end
 end
 for i = 1, n do
   local at = FIRST + (i - 1) * WIDTH

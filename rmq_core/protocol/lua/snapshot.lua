@@ -3,7 +3,8 @@
 -- ARGV   kind
 -- reply  {now, store, ready, retry, prepare, dead, bodies, failure records, oldest due, next due, next retry,
 --        oldest taken, (all ms; -1: none), fence ('' for none), {counter, n, …}, {lateness bucket, n, …},
---        trash, when the oldest of it was removed (ms; -1: none)}, and of a consumer group
+--        trash, when the oldest of it was removed (ms; -1: none), held, keys of which versions wait for one before them,
+--        since when the first of these has not moved (ms; -1: none)}, and of a consumer group
 --        where it stands (see shared/positions.lua), {counter of the entries, n, …}, entries, id of the first
 -- include shared/slot.lua
 
@@ -26,6 +27,10 @@ local held = retrying > 0 and redis.call('ZCOUNT', RETRY, ms_text(HELD_FROM), '+
 if held == retrying then
   next_retry = -1
 end
+local in_order, waits_since = 0, -1
+if held > 0 then
+  in_order, waits_since = least(ORDER_SINCE, 1)
+end
 local prepared, oldest_taken = least(PREPARE, SHIFT)
 local removed, oldest_removed = least(TRASH, 1)
 local stored = redis.call('ZCARD', STORE)
@@ -42,7 +47,7 @@ local reply = {
   redis.call('HLEN', BODY), redis.call('HLEN', FAILED),
   oldest_due, next_due, next_retry, oldest_taken,
   redis.call('GET', FENCE) or '', redis.call('HGETALL', STATS), redis.call('HGETALL', LATENESS),
-  removed, oldest_removed, held,
+  removed, oldest_removed, held, in_order, waits_since,
 }
 if GROUP then
   -- What it would hand out next: came back, or lies ahead. Its id says when it was accepted.
@@ -53,9 +58,9 @@ if GROUP then
     reply[9] = math.min(now, tonumber(string.match(head, '^%d+')))
   end
   local first = redis.call('XRANGE', ENTRIES, '-', '+', 'COUNT', 1)[1]
-  reply[19] = redis.call('HGET', POSITIONS, GROUP) or ''
-  reply[20] = redis.call('HGETALL', ENTRY_STATS)
-  reply[21] = redis.call('XLEN', ENTRIES)
-  reply[22] = first and first[1] or ''
+  reply[21] = redis.call('HGET', POSITIONS, GROUP) or ''
+  reply[22] = redis.call('HGETALL', ENTRY_STATS)
+  reply[23] = redis.call('XLEN', ENTRIES)
+  reply[24] = first and first[1] or ''
 end
 return reply

@@ -13,6 +13,6 @@ end
 
 return {
   now, 0, 0, 0, 0, 0, 0, 0, -1, -1, -1, -1,
-  redis.call('GET', FENCE) or '', redis.call('HGETALL', STATS), {}, 0, -1, 0,
+  redis.call('GET', FENCE) or '', redis.call('HGETALL', STATS), {}, 0, -1, 0, 0, -1,
   redis.call('XLEN', STORE), end_of('XRANGE', '-', '+'), end_of('XREVRANGE', '+', '-'),
 }

@@ -55,6 +55,10 @@ ROUTES: dict[tuple[str, str], Route] = {
     ("GET", "/topics/{topic}/holds"): Route(VIEW, "/topics/orders/holds"),
     ("POST", "/topics/{topic}/holds"): Route(Action.HOLD, "/topics/orders/holds", {"id": "a", **REASON}),
     ("POST", "/topics/{topic}/holds/{ref}:lift"): Route(Action.LIFT, "/topics/orders/holds/0-1:lift", {}),
+    ("GET", "/topics/{topic}/order"): Route(VIEW, "/topics/orders/order"),
+    ("POST", "/topics/{topic}/order:skip"): Route(
+        Action.SKIP, "/topics/orders/order:skip", {"key": "a", "instead_of": 1, **REASON}
+    ),
     ("POST", "/topics/{topic}/slots:pin"): Route(
         Action.PIN, "/topics/orders/slots:pin", {"worker": "w", "slots": "0", **REASON}
     ),
@@ -69,6 +73,14 @@ ROUTES: dict[tuple[str, str], Route] = {
     ("GET", "/topics/{topic}/dead:export"): Route(READ, "/topics/orders/dead:export"),
     ("POST", "/topics/{topic}/messages"): Route(
         Action.SEND, "/topics/orders/messages", {"content": "a", "delay_ms": 60_000}
+    ),
+    ("POST", "/sets/{name}"): Route(
+        Action.SEND,
+        "/sets/s",
+        {
+            "messages": [{"topic": "orders", "content": "a", "in_ms": 60_000}],
+            "if_done": {"topic": "orders", "content": "b", "in_ms": 60_000},
+        },
     ),
     ("POST", "/topics/{topic}:take"): Route(OPERATE, "/topics/orders:take", {}, also=READ),
     ("POST", "/topics/{topic}:settle"): Route(

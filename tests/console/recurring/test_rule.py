@@ -102,6 +102,8 @@ def test_jitter_is_the_same_for_a_tick_wherever_it_is_drawn() -> None:
         ({"every_ms": 1_000, "jitter_ms": -1}, "jitter_ms"),
         ({"every_ms": 1_000, "expires_ms": -1}, "expires_ms"),
         ({"every_ms": 1_000, "unique_for_ms": 10**12}, "unique_for_ms"),
+        ({"every_ms": 1_000, "tenant": "x" * 65}, "tenant"),
+        ({"every_ms": 1_000, "tenant": None}, "tenant"),
         ({"every_ms": 1_000, "misfire": "twice"}, "misfire"),
         ({"every_ms": 1_000, "priority": None}, "priority"),
         ({"every_ms": 1_000, "in_ms": 0}, "priority"),

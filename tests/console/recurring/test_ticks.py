@@ -123,11 +123,11 @@ def test_a_clock_that_is_set_back_sends_no_tick_twice(time: Clock) -> None:
 
 
 def test_each_message_says_what_its_definition_does(time: Clock) -> None:
-    define(expires_ms=5_000, unique_for_ms=0)
+    define(expires_ms=5_000, unique_for_ms=0, tenant="acme")
     time.now_ms += MINUTE_MS
     recurring_ticks.send_due()
     row = OutboxMessage.objects.get()
-    assert (row.expires_ms, row.unique_for_ms) == (5_000, 0)
+    assert (row.expires_ms, row.unique_for_ms, row.tenant) == (5_000, 0, "acme")
 
 
 def test_an_end_ends_it(time: Clock) -> None:

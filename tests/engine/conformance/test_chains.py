@@ -119,6 +119,20 @@ async def test_what_cannot_be_sent_keeps_its_message(bench: Bench) -> None:
     assert [each.text for each in await bench.drain("gone")] == ["1", "2"]
 
 
+async def test_what_cannot_be_followed_keeps_no_other_from_being_done(bench: Bench) -> None:
+    await topics(bench)
+    for name, target in (("a", "gone"), ("b", "ship")):
+        after = Addressed(target, "next", priority=20)
+        await bench.q.send("work", name, priority=20, slot_basis="a", if_done=after)
+    taken = await bench.q.take("work", 2)
+    with pytest.raises(UnknownTopic):
+        await bench.q.ack(taken)
+    assert len(await bench.drain("ship")) == 1
+    (failed,) = [each for each in taken if each.text == "a"]
+    assert await bench.q.ack([each for each in taken if each.text == "b"]) == ["stale"], "it is done"
+    assert await bench.q.reject(failed) == ["done"]
+
+
 async def test_what_is_wrong_is_refused_where_it_is_said(bench: Bench) -> None:
     await topics(bench)
     for if_done in ("ship", PriorityMessage("a", 20), Addressed("ship", "no time, but", in_ms=1, priority=20)):
@@ -208,3 +222,21 @@ async def test_whatever_a_send_takes_may_follow(bench: Bench) -> None:
     assert (shipped.priority, shipped.headers["base64"]) == (20, "no, a header")
     (entry,) = (await bench.q.read("told")).entries
     assert entry.fields == {"raw": b"\xff", "text": b"t"}
+
+
+async def test_what_follows_is_of_the_same_tenant_unless_it_names_one(bench: Bench) -> None:
+    await topics(bench)
+    other = Addressed("ship", "other", priority=500, tenant="globex")
+    nobody = Addressed("ship", "nobody", priority=500, tenant="")
+    for name, then in (("own", Addressed("ship", "own", priority=500)), ("other", other), ("nobody", nobody)):
+        await bench.q.send("work", name, priority=20, tenant="acme", if_done=then, if_dead=ALARM)
+    for each in await bench.q.take("work", 10):
+        await bench.q.ack(each)
+    assert {each.text: each.tenant for each in await bench.drain("ship")} == {
+        "own": "acme",
+        "other": "globex",
+        "nobody": "",
+    }
+    await bench.q.send("work", "dies", priority=20, tenant="acme", if_dead=ALARM)
+    await bench.q.reject(await bench.take_one())
+    assert [each.tenant for each in await bench.drain("alarm")] == ["acme"]

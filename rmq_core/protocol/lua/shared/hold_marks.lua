@@ -1,7 +1,8 @@
 -- The keys of which nothing is handed out for now. The mark 'holds' of a slot lists them, one behind the other, each as
--- '<number> <i(d), b(asis), f(ailure)> <since_ms> <until_ms, 0: until it is lifted> <length of the key> <of the note>
+-- '<number> <i(d), b(asis), f(ailure), o(rder)> <since_ms> <until_ms, 0: until it is lifted> <length of the key> <of the note>
 -- <key><note>'.
--- One of a failure keeps back the others of a slot basis while the message that failed, its note, is there.
+-- One of a failure keeps back the others of a slot basis while the message that failed, its note, is there. That of order
+-- keeps back all versions of the slot that wait for one before them: see shared/order.lua.
 -- As long as there are any, the slot's shape is marked with format 2: releases that know no holds are refused.
 -- Needs marks.
 local HOLDS
@@ -35,6 +36,10 @@ if HOLDS or LISTS_HOLDS then
       elseif hold.kind == 'f' then
         notes[#notes + 1] = hold.note
       end
+    end
+    if ORDER and ORDER.skip_after > 0 then
+      local since = redis.call('ZRANGE', ORDER_SINCE, 0, 0, 'WITHSCORES')[2]
+      first = since and math.min(first or since + ORDER.skip_after, since + ORDER.skip_after) or first
     end
     if #notes == 0 then
       return first

@@ -2,7 +2,7 @@
 -- its failures. Where it has not failed, `priority` keeps its score in the store, and so its place.
 -- Where a slot has no holds, and its topic makes none, nothing of this is there. Needs hold_marks, policy, bodies,
 -- returning.
-local is_over, write_holds, set_aside, without_held, lift_over, keeps_all_back
+local is_over, write_holds, set_aside, without_held, lift_over, keeps_all_back, new_hold, lift_one
 
 if HOLDS or LISTS_HOLDS then
   -- So many slot bases of a slot wait for one that failed; what fails beyond is not waited for.
@@ -20,10 +20,12 @@ if HOLDS or LISTS_HOLDS then
     return length and length ~= '0' and string.sub(body, from, from + length - 1) or id
   end
 
-  -- Its time is over, or somebody has lifted it, or what it waits for is done or dead: what it keeps back goes on.
+  -- Its time is over, or somebody has lifted it, or what it waits for is done or dead, or nothing waits: what it keeps
+  -- back goes on.
   function is_over(hold)
     return hold.until_ms > 0 and hold.until_ms <= now
       or hold.kind == 'f' and not (waiting(hold.note) or redis.call('ZSCORE', PREPARE, hold.note))
+      or hold.kind == 'o' and not (ORDER and redis.call('EXISTS', ORDER_WAITS) == 1)
   end
 
   -- Lists the holds anew. Removed first: a full server refuses a script whose first write adds.
@@ -43,6 +45,19 @@ if HOLDS or LISTS_HOLDS then
       }, ' ')
     end
     redis.call('HSET', STATS, 'holds', table.concat(parts), 'shape', HELD_FORMAT .. shape)
+  end
+
+  function new_hold(kind, key, wait_ms, note_text)
+    local holds, number, since_ms = HOLDS or {}, 0, now
+    for _, hold in ipairs(holds) do
+      number = math.max(number, hold.number)
+      since_ms = math.max(since_ms, hold.since_ms + 1) -- they are told apart by it
+    end
+    local until_ms = wait_ms and now + wait_ms or 0
+    local made = {number = number + 1, kind = kind, since_ms = since_ms, until_ms = until_ms, key = key, note = note_text}
+    holds[#holds + 1] = made
+    write_holds(holds)
+    return made
   end
 
   -- Moves {id, score in the store, …} to where they wait; `numbers`: of the hold of each.
@@ -105,6 +120,16 @@ if HOLDS or LISTS_HOLDS then
     return left, left_bodies, #numbers
   end
 
+  -- Back to its place, from that score in retry.
+  function lift_one(id, score)
+    local place = redis.call('HGET', PRIORITY, id)
+    redis.call('ZREM', RETRY, id)
+    if place and score % SHIFT == 0 then
+      forget_priority(id)
+    end
+    back_to_store(id, place_of_held(id, score, place), 'lifted', 'r')
+  end
+
   -- Brings back, each to its place, at most `most` of what is kept by holds that are over; those that keep nothing more
   -- are gone then. `kind`: of such holds alone. Returns how many came back.
   function lift_over(most, kind)
@@ -115,21 +140,16 @@ if HOLDS or LISTS_HOLDS then
         left[#left + 1] = hold
       else
         local low = HELD_FROM + hold.number * SHIFT
-        local found = redis.call(
-          'ZRANGEBYSCORE', RETRY, ms_text(low), ms_text(low + SHIFT - 1), 'WITHSCORES', 'LIMIT', 0, room
-        )
+        local from, to = ms_text(low), ms_text(low + SHIFT - 1)
+        local found = redis.call('ZRANGEBYSCORE', RETRY, from, to, 'WITHSCORES', 'LIMIT', 0, room)
         for i = 1, #found, 2 do
-          local id, score = found[i], tonumber(found[i + 1])
-          local place = redis.call('HGET', PRIORITY, id)
-          redis.call('ZREM', RETRY, id)
-          if place and score % SHIFT == 0 then
-            forget_priority(id)
-          end
-          back_to_store(id, place_of_held(id, score, place), 'lifted', 'r')
+          lift_one(found[i], tonumber(found[i + 1]))
         end
         moved = moved + #found / 2
-        if #found == room * 2 then
+        if #found == room * 2 and redis.call('ZCOUNT', RETRY, from, to) > 0 then
           left[#left + 1] = hold
+        elseif hold.kind == 'o' then
+          redis.call('UNLINK', ORDER_WAITS, ORDER_SINCE)
         end
       end
     end
@@ -154,20 +174,17 @@ if HOLDS or LISTS_HOLDS then
       if basis == id then
         return -- its sender gave none: no other belongs to it
       end
-      local holds, number, since_ms, failed = HOLDS or {}, 0, now, 0
-      for _, hold in ipairs(holds) do
+      local failed = 0
+      for _, hold in ipairs(HOLDS or {}) do
         if hold.kind == 'f' then
           if hold.key == basis then
             return
           end
           failed = failed + 1
         end
-        number = math.max(number, hold.number)
-        since_ms = math.max(since_ms, hold.since_ms + 1) -- they are told apart by it
       end
       if failed < FAILED_MOST then
-        holds[#holds + 1] = {number = number + 1, kind = 'f', since_ms = since_ms, until_ms = 0, key = basis, note = id}
-        write_holds(holds)
+        new_hold('f', basis, nil, id)
       end
     end
   end

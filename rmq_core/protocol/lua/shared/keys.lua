@@ -4,7 +4,7 @@ local STORE, RETRY, PREPARE, DEAD, BODY, FAILED, PRIORITY,
   STATS, JOURNAL, SPILL, REPLACED, DEAD_RECORD,
   -- Where the topic's hints lie on another node than the slot, the store stands in their places: see shared/hints.lua.
   HEADS, TENANTS, DUE, LATENESS, FENCE, CAUSE, CLUSTERS, TRASH, TRASHED, QUOTA, ORIGIN, SUSPECT,
-  ONCE_A, ONCE_B, SEEN_A, SEEN_B, OWED,
+  ONCE_A, ONCE_B, SEEN_A, SEEN_B, OWED, ORDER_LAST, ORDER_WAITS, ORDER_SINCE,
   -- Of a consumer group also what is open, the entries of its topic's slot, their counters, where each group stands,
   -- and who has taken from it.
   OPEN, ENTRIES, ENTRY_STATS, POSITIONS, MEMBERS = unpack(KEYS)

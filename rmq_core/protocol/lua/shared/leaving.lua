@@ -1,6 +1,6 @@
 -- What leaves a slot by a route. ARGV[1]: how many keys are the slot's own; then as of ack.lua: policy, wake channel, slot;
 -- how many messages, and of each id and receipt.
-local OWN_KEYS, FIRST = tonumber(ARGV[1]), 15
+local OWN_KEYS, FIRST = tonumber(ARGV[1]), 16
 
 local own_keys = {}
 for i = 1, OWN_KEYS do
@@ -19,10 +19,10 @@ local function settle_them(KEYS, ARGV)
 end
 
 local own_args, held, some = {}, {}, false
-for i = 2, 13 do
+for i = 2, 14 do
   own_args[i - 1] = ARGV[i]
 end
-local BEHIND = FIRST + tonumber(ARGV[14]) * 2
+local BEHIND = FIRST + tonumber(ARGV[15]) * 2
 
 -- The reply to somebody who may not take from the slot; else which messages are still his (`held`), and whether any.
 local function look()

@@ -1,4 +1,4 @@
--- ARGV[1..10]: what the topic says about failing, and who is asking.
+-- ARGV[1..11]: what the topic says about failing, and who is asking.
 local TIMED = ARGV[1] ~= 'priority'
 local MAX_RETRIES = tonumber(ARGV[2])
 local TIMEOUT_MS = tonumber(ARGV[3])
@@ -10,9 +10,16 @@ local SHAPE = ARGV[7]
 local VERSIONS_FOR = tonumber(ARGV[9])
 -- Whether the next of a slot basis waits for one that failed.
 local WAITS = ARGV[10] == 'wait'
+-- Where versions of a key are handed out in their order: the first one (0: whichever comes first), and how long a missing
+-- one is waited for (ms; 0: until somebody goes on without it). shared/order.lua puts its functions here. nil: they are not.
+local ORDER
+if ARGV[11] ~= '' then
+  local first, skip_after = string.match(ARGV[11], '^(%d+) (%d+)$')
+  ORDER = {first = tonumber(first), skip_after = tonumber(skip_after)}
+end
 -- Whether this call may list holds where there were none.
-local LISTS_HOLDS = WAITS
-local POLICY = 10
+local LISTS_HOLDS = WAITS or ORDER ~= nil
+local POLICY = 11
 if ARGV[8] ~= '' then
   changed_by = ARGV[8]
   member = GROUP and string.match(changed_by, ' (.*)$') or ''

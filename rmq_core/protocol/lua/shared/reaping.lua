@@ -1,123 +1,126 @@
 -- What time does to a slot, whoever looks: timeouts and due retries. Needs failing, origins, returning.
+local time_out, roll_back, promote
+-- A block, for a script may have 200 locals at most.
+do
+  -- What fingerprints.fingerprint makes of the text below, with any number in it.
+  local TIMEOUT_FINGERPRINT = '384c5f74564d0e47'
+  -- An owner's receipts run ahead of the clock by a millisecond for each of a batch.
+  local AHEAD_MS = 2000
+  local BACKOFFS_LOOKED_AT = 16
 
--- What fingerprints.fingerprint makes of the text below, with any number in it.
-local TIMEOUT_FINGERPRINT = '384c5f74564d0e47'
--- An owner's receipts run ahead of the clock by a millisecond for each of a batch.
-local AHEAD_MS = 2000
-local BACKOFFS_LOOKED_AT = 16
-
--- A delivery whose process is gone, or that took too long. One of several counts for none of them: it is back at its
--- place, and will be handed out alone. What was taken alone has failed.
-local function time_out(id, receipt, fragment)
-  redis.call('ZREM', PREPARE, id)
-  count('expired', 1)
-  note('expired', 'pp', id, receipt)
-  local place = origin_of(id, receipt)
-  place = place and GROUP and entry_place(id) or place
-  if not place then
-    fail(id, receipt % SHIFT + 1, 0, fragment, nil)
-    return
-  end
-  count('released', 1)
-  local failures = receipt % SHIFT
-  if back_to_store(id, failures > 0 and retries_left(failures) or place, 'released', 'p', receipt) then
-    redis.call('HSET', SUSPECT, id, '')
-  end
-end
-
--- Deliveries that seem to have been taken in the future: the clock has stepped back. They are given one timeout from
--- when that was first seen. The field `stepped_back` holds that moment, and the latest receipt there was.
-local function from_the_future(most)
-  local top = redis.call('ZREVRANGE', PREPARE, 0, 0, 'WITHSCORES')
-  local latest = top[2] and math.floor(tonumber(top[2]) / SHIFT) or 0
-  if latest <= now + AHEAD_MS then
-    return {}
-  end
-  local known = redis.call('HMGET', STATS, 'stepped_back', 'extended_to')
-  -- Extended on purpose for longer than a timeout.
-  if latest <= (tonumber(known[2] or nil) or 0) then
-    return {}
-  end
-  local seen_ms, seen = string.match(known[1] or '', '^(%d+) (%d+)$')
-  seen_ms = tonumber(seen_ms)
-  if not seen_ms or tonumber(seen) < latest or seen_ms > now then
-    redis.call('HSET', STATS, 'stepped_back', ms_text(now) .. ' ' .. ms_text(latest))
-    return {}
-  end
-  if now - seen_ms < TIMEOUT_MS then
-    return {}
-  end
-  return redis.call('ZREVRANGEBYSCORE', PREPARE, '+inf', '(' .. ms_text((now + AHEAD_MS) * SHIFT), 'WITHSCORES', 'LIMIT', 0, most)
-end
-
--- Timeouts, at most `most`; what a slot needs even when nobody takes from it.
-local function roll_back(most)
-  if redis.call('EXISTS', PREPARE) == 0 then
-    return 0
-  end
-  next_phase()
-  local fragment = string.format(
-    '"fingerprint":"%s","error":"Timeout","message":"not settled within %.0f ms","worker":""}', TIMEOUT_FINGERPRINT, TIMEOUT_MS
-  )
-  local expired = redis.call(
-    'ZRANGEBYSCORE', PREPARE, '-inf', ms_text((now - TIMEOUT_MS) * SHIFT + SHIFT - 1), 'WITHSCORES', 'LIMIT', 0, most
-  )
-  if #expired == 0 then
-    expired = from_the_future(most)
-  end
-  for i = 1, #expired, 2 do
-    time_out(expired[i], tonumber(expired[i + 1]), fragment)
-  end
-  if #expired > 0 then
-    forget_origins()
-  end
-  return #expired / 2
-end
-
--- A back-off that was given while the clock was ahead lasts as long as it would have from now.
-local function shorten_backoffs()
-  local next_ones = redis.call('ZRANGE', RETRY, 0, BACKOFFS_LOOKED_AT - 1, 'WITHSCORES')
-  for i = 1, #next_ones, 2 do
-    local id, score = next_ones[i], tonumber(next_ones[i + 1])
-    local last_ms, due_ms = string.match(redis.call('HGET', FAILED, id) or '', '"last_ms":(%d+),"due_ms":(%d+)')
-    last_ms, due_ms = tonumber(last_ms), tonumber(due_ms)
-    if not last_ms or last_ms <= now + AHEAD_MS then
-      return -- the first of them tells: the clock has not stepped back
+  -- A delivery whose process is gone, or that took too long. One of several counts for none of them: it is back at its
+  -- place, and will be handed out alone. What was taken alone has failed.
+  function time_out(id, receipt, fragment)
+    redis.call('ZREM', PREPARE, id)
+    count('expired', 1)
+    note('expired', 'pp', id, receipt)
+    local place = origin_of(id, receipt)
+    place = place and GROUP and entry_place(id) or place
+    if not place then
+      fail(id, receipt % SHIFT + 1, 0, fragment, nil)
+      return
     end
-    if due_ms == math.floor(score / SHIFT) then
-      local due = (now + due_ms - last_ms) * SHIFT + score % SHIFT
-      if due < score then
-        redis.call('ZADD', RETRY, due, id)
-        redis.call('HSET', FAILED, id, (string.gsub(
-          redis.call('HGET', FAILED, id), '"last_ms":%d+,"due_ms":%d+',
-          string.format('"last_ms":%.0f,"due_ms":%.0f', now, now + due_ms - last_ms), 1
-        )))
-        count('rescheduled', 1)
-        note('rescheduled', 'rr', id, due)
+    count('released', 1)
+    local failures = receipt % SHIFT
+    if back_to_store(id, failures > 0 and retries_left(failures) or place, 'released', 'p', receipt) then
+      redis.call('HSET', SUSPECT, id, '')
+    end
+  end
+
+  -- Deliveries that seem to have been taken in the future: the clock has stepped back. They are given one timeout from
+  -- when that was first seen. The field `stepped_back` holds that moment, and the latest receipt there was.
+  local function from_the_future(most)
+    local top = redis.call('ZREVRANGE', PREPARE, 0, 0, 'WITHSCORES')
+    local latest = top[2] and math.floor(tonumber(top[2]) / SHIFT) or 0
+    if latest <= now + AHEAD_MS then
+      return {}
+    end
+    local known = redis.call('HMGET', STATS, 'stepped_back', 'extended_to')
+    -- Extended on purpose for longer than a timeout.
+    if latest <= (tonumber(known[2] or nil) or 0) then
+      return {}
+    end
+    local seen_ms, seen = string.match(known[1] or '', '^(%d+) (%d+)$')
+    seen_ms = tonumber(seen_ms)
+    if not seen_ms or tonumber(seen) < latest or seen_ms > now then
+      redis.call('HSET', STATS, 'stepped_back', ms_text(now) .. ' ' .. ms_text(latest))
+      return {}
+    end
+    if now - seen_ms < TIMEOUT_MS then
+      return {}
+    end
+    return redis.call('ZREVRANGEBYSCORE', PREPARE, '+inf', '(' .. ms_text((now + AHEAD_MS) * SHIFT), 'WITHSCORES', 'LIMIT', 0, most)
+  end
+
+  -- Timeouts, at most `most`; what a slot needs even when nobody takes from it.
+  function roll_back(most)
+    if redis.call('EXISTS', PREPARE) == 0 then
+      return 0
+    end
+    next_phase()
+    local fragment = string.format(
+      '"fingerprint":"%s","error":"Timeout","message":"not settled within %.0f ms","worker":""}', TIMEOUT_FINGERPRINT, TIMEOUT_MS
+    )
+    local expired = redis.call(
+      'ZRANGEBYSCORE', PREPARE, '-inf', ms_text((now - TIMEOUT_MS) * SHIFT + SHIFT - 1), 'WITHSCORES', 'LIMIT', 0, most
+    )
+    if #expired == 0 then
+      expired = from_the_future(most)
+    end
+    for i = 1, #expired, 2 do
+      time_out(expired[i], tonumber(expired[i + 1]), fragment)
+    end
+    if #expired > 0 then
+      forget_origins()
+    end
+    return #expired / 2
+  end
+
+  -- A back-off that was given while the clock was ahead lasts as long as it would have from now.
+  local function shorten_backoffs()
+    local next_ones = redis.call('ZRANGE', RETRY, 0, BACKOFFS_LOOKED_AT - 1, 'WITHSCORES')
+    for i = 1, #next_ones, 2 do
+      local id, score = next_ones[i], tonumber(next_ones[i + 1])
+      local last_ms, due_ms = string.match(redis.call('HGET', FAILED, id) or '', '"last_ms":(%d+),"due_ms":(%d+)')
+      last_ms, due_ms = tonumber(last_ms), tonumber(due_ms)
+      if not last_ms or last_ms <= now + AHEAD_MS then
+        return -- the first of them tells: the clock has not stepped back
+      end
+      if due_ms == math.floor(score / SHIFT) then
+        local due = (now + due_ms - last_ms) * SHIFT + score % SHIFT
+        if due < score then
+          redis.call('ZADD', RETRY, due, id)
+          redis.call('HSET', FAILED, id, (string.gsub(
+            redis.call('HGET', FAILED, id), '"last_ms":%d+,"due_ms":%d+',
+            string.format('"last_ms":%.0f,"due_ms":%.0f', now, now + due_ms - last_ms), 1
+          )))
+          count('rescheduled', 1)
+          note('rescheduled', 'rr', id, due)
+        end
       end
     end
   end
-end
 
--- Retries whose time has come, at most `most`.
-local function promote(most)
-  if redis.call('EXISTS', RETRY) == 0 then
-    return 0
-  end
-  next_phase()
-  local due = redis.call('ZRANGEBYSCORE', RETRY, '-inf', ms_text(now * SHIFT + SHIFT - 1), 'WITHSCORES', 'LIMIT', 0, most)
-  if #due == 0 then
-    shorten_backoffs()
-  end
-  for i = 1, #due, 2 do
-    local id, failures = due[i], tonumber(due[i + 1]) % SHIFT
-    redis.call('ZREM', RETRY, id)
-    if failures > 0 then
-      back_to_store(id, retries_left(failures), 'promoted', 'r')
-    else
-      local priority = redis.call('HGET', PRIORITY, id)
-      back_to_store(id, not TIMED and priority and tonumber(priority) or fresh_place(nil, id), 'promoted', 'r')
+  -- Retries whose time has come, at most `most`.
+  function promote(most)
+    if redis.call('EXISTS', RETRY) == 0 then
+      return 0
     end
+    next_phase()
+    local due = redis.call('ZRANGEBYSCORE', RETRY, '-inf', ms_text(now * SHIFT + SHIFT - 1), 'WITHSCORES', 'LIMIT', 0, most)
+    if #due == 0 then
+      shorten_backoffs()
+    end
+    for i = 1, #due, 2 do
+      local id, failures = due[i], tonumber(due[i + 1]) % SHIFT
+      redis.call('ZREM', RETRY, id)
+      if failures > 0 then
+        back_to_store(id, retries_left(failures), 'promoted', 'r')
+      else
+        local priority = redis.call('HGET', PRIORITY, id)
+        back_to_store(id, not TIMED and priority and tonumber(priority) or fresh_place(nil, id), 'promoted', 'r')
+      end
+    end
+    return #due / 2
   end
-  return #due / 2
 end

@@ -91,6 +91,9 @@ local function ack(at, n, statuses)
     if keep_versions then
       keep_versions(done)
     end
+    if ORDER then
+      ORDER.note_handled(done)
+    end
     if redis.call('EXISTS', BODY, FAILED, REPLACED, PRIORITY, SUSPECT) > 0 then
       redis.call('HDEL', REPLACED, unpack(done))
       clear_suspects(done)

@@ -252,6 +252,11 @@ do
         taken, bodies, kept = without_held(taken, bodies)
         ended = ended + kept
       end
+      if ORDER then
+        local kept
+        taken, bodies, kept = ORDER.in_their_turn(taken, bodies)
+        ended = ended + kept
+      end
       ended_in_all = ended_in_all + ended
     until ended == 0 or ended_in_all >= LAPSED_MOST
     cut = cut or ended > 0
@@ -291,6 +296,9 @@ do
     redis.call('ZADD', PREPARE, unpack(prepared))
     if remember_versions then
       remember_versions(ids, bodies)
+    end
+    if ORDER then
+      ORDER.begin()
     end
     if not alone then
       note_origins(now, taken, in_flight)

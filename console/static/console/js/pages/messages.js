@@ -12,6 +12,7 @@ import { Clusters } from "../parts/clusters.js";
 import { canHold, Holds, holdButton } from "../parts/holds.js";
 import { MessageList } from "../parts/messagelist.js";
 import { openFromAddress, openMessage } from "../parts/messagepanel.js";
+import { Order } from "../parts/order.js";
 import { asOf, moreFoot, slotInput } from "../parts/pagesoflists.js";
 import { Search } from "../parts/search.js";
 
@@ -97,10 +98,12 @@ export class MessagesTab {
     if (dead) this.clusters = new Clusters(page.topic);
     const holds = !dead && canHold();
     if (holds) this.holds = new Holds(this.live.nowMs.bind(this.live), () => this.changed());
+    if (holds && page.topic.in_order) this.inOrder = new Order(this.live.nowMs.bind(this.live), () => this.changed());
     replace(
       byId("rc-tab"),
       this.clusters?.element,
       this.holds?.element,
+      this.inOrder?.element,
       h(
         "section",
         { class: "rc-card rc-flush" },
@@ -172,6 +175,7 @@ export class MessagesTab {
     )
       return;
     this.holds?.load();
+    this.inOrder?.load();
     if (this.search.active) this.search.refresh();
     else this.load();
   }
@@ -180,6 +184,7 @@ export class MessagesTab {
   changed() {
     this.clusters?.load();
     this.holds?.load();
+    this.inOrder?.load();
     if (this.search.active) this.search.start();
     else this.load();
   }

@@ -139,6 +139,7 @@ function about(/** @type {Api.RecurringWithUpcoming} */ item) {
         gettext("Once within"),
         item.unique_for_ms === null ? gettext("as its topic says") : duration(item.unique_for_ms),
       ],
+      [gettext("Tenant"), item.tenant || gettext("as its topic says")],
       [gettext("Defined in"), item.origin === "code" ? gettext("code") : gettext("the console")],
       [gettext("Error"), item.error || "–"],
     ]),

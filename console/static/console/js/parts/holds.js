@@ -207,7 +207,7 @@ export class Holds {
 
   line(/** @type {Api.HoldLine} */ hold) {
     const until = h("td", { class: "rc-one-line" });
-    if (hold.until_ms === null) setText(until, gettext("lifted"));
+    if (hold.until_ms === null) setText(until, hold.of === "failure" ? gettext("it has ended") : gettext("it is lifted"));
     else replace(until, h("time", { title: dateTime(hold.until_ms) }, relative(hold.until_ms, this.nowMs())));
     return h(
       "tr",

@@ -12,6 +12,7 @@ import { canHold, holdButton, liftButton } from "./holds.js";
 import { reportView } from "./messagereport.js";
 import { redriveButton } from "./redrivedialog.js";
 import { ACTIONS_OF, STATES, TIME_TITLES } from "./states.js";
+import { traceView } from "./trace.js";
 import { whyView } from "./why.js";
 
 const ENDED = ["dead", "trash"];
@@ -102,6 +103,8 @@ function facts(/** @type {Api.Message} */ message, /** @type {number} */ nowMs) 
     pairs.push([gettext("Expires"), `${dateTime(message.expires_at_ms)} (${relative(message.expires_at_ms, nowMs)})`]);
   if (message.tenant) pairs.push([gettext("Tenant"), message.tenant]);
   if (message.version) pairs.push([gettext("Version"), String(message.version)]);
+  const trace = traceView(message.headers);
+  if (trace) pairs.push([gettext("Trace"), trace]);
   pairs.push([gettext("Size"), bytes(message.size)]);
   return pairs;
 }

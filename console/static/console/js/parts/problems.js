@@ -49,6 +49,15 @@ const SENTENCES = {
     fill(ngettext("Paused; %(ready)s message is ready.", "Paused; %(ready)s messages are ready.", v.ready), {
       ready: count(v.ready),
     }),
+  order_stuck: (/** @type {Record<string, any>} */ v) =>
+    fill(
+      ngettext(
+        "Versions of %(keys)s key wait for one before them; its order has not moved for %(time)s.",
+        "Versions of %(keys)s keys wait for one before them; the order of one has not moved for %(time)s.",
+        v.keys,
+      ),
+      { keys: count(v.keys), time: duration(v.for_ms) },
+    ),
   stuck: (/** @type {Record<string, any>} */ v) =>
     fill(gettext("A delivery has been in flight for %(age)s."), { age: duration(v.oldest_ms) }),
   ledger: (/** @type {Record<string, any>} */ v) =>
@@ -157,6 +166,7 @@ export const CHIPS = {
   no_workers: gettext("No workers"),
   unowned: gettext("No owner"),
   lagging: gettext("Lagging"),
+  order_stuck: gettext("Order stands still"),
   falling_behind: gettext("Falling behind"),
   dead_growing: gettext("Dead growing"),
   dead: gettext("Dead letters"),

@@ -14,7 +14,7 @@ export class Tenants {
     this.live = live;
     this.any = false;
     this.body = h("tbody");
-    this.note = h("p", { class: "rc-muted" });
+    this.note = h("p", { class: "rc-muted rc-bars-note" });
     const heads = [
       gettext("Tenant"),
       [gettext("Sent/s"), "rc-num"],
