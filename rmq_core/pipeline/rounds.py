@@ -77,7 +77,8 @@ class Rounds:
         return summary
 
     def _inputs_now(self, inputs: Inputs) -> Any:
-        """How far the archive has come, what was erased, and which file the ledger is. None: not to be told, so nothing is the same."""
+        """How far the archive has come, what was erased, and which file the ledger is. None: not to be told, so nothing
+        is the same."""
         if inputs.from_scratch or "://" in inputs.reports.removeprefix("file://"):
             return None
         archived: Any = None
