@@ -13,6 +13,7 @@
 -- include shared/priority_places.lua
 -- include shared/returning.lua
 -- include shared/due.lua
+-- include shared/lanes.lua
 -- include shared/hints.lua
 local wait_behind -- nothing fails here
 -- include shared/holds.lua
@@ -32,6 +33,7 @@ if not lifted then
   return {0, 0, 0}
 end
 if not is_over(lifted) then
+  lifted.kind = lifted.kind == 'f' and 'b' or lifted.kind -- it waits for nothing any more
   lifted.until_ms = now
   write_holds(HOLDS)
 end
