@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
-from rmq_core import PriorityMessage, TopicKind
+from rmq_core import PriorityMessage, Target, TopicKind
 from rmq_core.errors import InvalidMessage, InvalidTopic, OrderMoved, WrongKind
 from rmq_core.model.topic import Topic
 from tests.engine.conformance.bench import FAR_MS, Bench, message
 from tests.engine.conformance.conftest import few_servers
+from tests.engine.conformance.routing import Running, routed
 
 pytestmark = few_servers
 
@@ -210,3 +211,18 @@ async def test_keys_of_odd_bytes_are_kept_apart(bench: Bench) -> None:
     for key in keys:
         await bench.control.skip("work", key)
         assert [each.content for each in await bench.drain()] == [key]
+
+
+@pytest.mark.parametrize("key", ["", "x/{id}"])
+async def test_a_route_brings_versions_as_they_are(bench: Bench, key: str) -> None:
+    source = await bench.topic(name="source", in_order=True, slots=4)
+    await bench.topic(in_order=True)
+    running = Running(bench, await routed(bench, Target("work", priority=20, key=key)))
+    await bench.q.send_many("source", [made(2), made(1)])
+    assert (await running.all()).forwarded == 2
+    await bench.q.send_many("source", [made(1, "b")])
+    await bench.redefine(source, in_order=False)
+    await bench.q.send("source", PriorityMessage("no version", 20, key="c"))
+    assert (await running.all()).parked == 1
+    name = (key or "{id}").replace("{id}", "a")
+    assert [each.id for each in await bench.drain() if each.text[0] == "a"] == [f"{name}#1", f"{name}#2"]
