@@ -45,6 +45,19 @@ def test_what_has_no_place_in_an_order_is_refused(queue: Queue, operator: Caller
     assert operator.ok("GET", "/topics/plain/order")["waiting"] == []
 
 
+def test_a_dead_version_is_corrected_in_its_place(queue: Queue, operator: Caller) -> None:
+    queue.topic(in_order=True)
+    sent(operator, 1, 2)
+    (dead,) = queue.client.take("orders")
+    queue.client.reject(dead)
+    body = {"slot": dead.slot, "id": "a#1", "content": "right", "drop": False, "reason": "a slip"}
+    assert operator("POST", "/topics/orders/dead:resend", body).json()["id"] == "a#1"
+    (right,) = queue.client.take("orders", 10)
+    assert (right.id, right.text) == ("a#1", "right")
+    queue.client.ack(right)
+    assert [each.text for each in queue.client.take("orders", 10)] == ["v2"]
+
+
 def test_a_version_that_was_handled_is_told(queue: Queue, operator: Caller) -> None:
     queue.topic(in_order=True)
     sent(operator, 1)
