@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import logging
 import random
+import time
 from collections.abc import Callable, Sequence
 
+from django.db import DatabaseError, connection
 from django.db.models import Exists, OuterRef, Q
 
 from console.alerts import channels
@@ -25,6 +27,7 @@ TRIES_MOST = 40
 AT_ONCE = 3
 """Of one receiver in a round."""
 RECEIVERS_MOST = 20
+MARK_AGAIN_S = (0.1, 0.5, 2.0)
 State, What = AlertDelivery.State, AlertDelivery.What
 
 
@@ -63,6 +66,19 @@ def deliver(some: Sequence[AlertDelivery], now: Callable[[], int]) -> None:
 
 
 def mark_sent(delivery: AlertDelivery, now_ms: int) -> None:
+    """Tried again where somebody else is writing, or the database is away: unmarked, it would be told twice."""
+    for pause_s in MARK_AGAIN_S:
+        try:
+            _mark(delivery, now_ms)
+        except DatabaseError:
+            connection.close_if_unusable_or_obsolete()
+            time.sleep(pause_s)
+        else:
+            return
+    _mark(delivery, now_ms)
+
+
+def _mark(delivery: AlertDelivery, now_ms: int) -> None:
     AlertDelivery.objects.filter(pk=delivery.pk).update(state=State.SENT, sent_ms=now_ms, error="")
 
 

@@ -36,13 +36,18 @@ Topics = list[Annotated[Name, Field(max_length=100)]]
 
 
 class RunBody(Strict):
-    """`topics` empty: all of them. `confirm`: the word “restore”, where messages are to be put back."""
+    """`topics` empty: all of them. `confirm`: the word “restore”, where messages are to be put back. Of a restore,
+    `dry_run`: only count; `into`: fill this namespace, which nobody uses, and leave ours alone, with what was there
+    at `at_ms` (else: now)."""
 
     kind: Kind = "reconcile"
     topics: Topics = Field([], max_length=500)
     ledger: Ledger = Field("", max_length=200, description="The name of a business ledger on the server.")
     reason: Reason = ""
     confirm: Confirm = Field("", max_length=40)
+    dry_run: bool = False
+    into: Ledger = Field("", max_length=64, description="A namespace to rehearse in.")
+    at_ms: int | None = Field(None, ge=0, le=2**53)
 
 
 class Stage(Schema):
@@ -52,18 +57,31 @@ class Stage(Schema):
     total: int
 
 
+class Waited(Schema):
+    """The run that keeps others waiting, and its present stage."""
+
+    kind: Kind
+    stage: str
+    since_ms: int | None
+
+
 class Run(Schema):
     """A run. `complete` false: journals had gaps, and of what is missing nothing is said. `counts`: findings by kind,
     `listed`: so many of the `findings` can be read here, the others are in the report. `without_journal`: of a run over
-    all topics, those it says nothing of, for their journal is off."""
+    all topics, those it says nothing of, for their journal is off. `waits_for`: of one that is queued, the run before
+    it; null where it waits for a job worker."""
 
     id: str
     kind: Kind
     topics: list[str]
     ledger: str
+    dry_run: bool
+    into: str
+    at_ms: int | None
     state: Literal["queued", "running", "stopping", "stopped", "done", "failed"]
     percent: int
     stages: list[Stage]
+    waits_for: Waited | None
     error: str
     complete: bool | None
     findings: int
@@ -96,15 +114,17 @@ class Group(Schema):
 
 class Detail(Run):
     """`tables`: the report's figures, a row per topic. `changes`: by kind, against the run before. `ledger_left_out`:
-    rows of the business ledger about other topics, `{rows, topics}`. `restored`: of a restore, `{back, present, said}`:
-    copies put back, copies that were there, and sentences: what was left out, and why. `read`: `events`, transitions
+    rows of the business ledger about other topics, `{rows, topics}`. `restored`: of a restore,
+    `{back, present, said, counts}`: copies put back (or to be), copies that were there, sentences (what was left out,
+    and why), and copies by topic and state. `read`: `events`, transitions
     that were read; `known`, those that a run before had closed the books on; `from_scratch`: topics of which all was
-    read, and why."""
+    read, and why. `same_as`: the run whose report this one repeats, for nothing had moved since."""
 
     gaps: list[Any]
     read: dict[str, Any] | None
     changes: Any
     compared_with: str | None
+    same_as: str | None
     ledger_left_out: dict[str, Any] | None
     restored: dict[str, Any] | None
     tables: list[dict[str, Any]]
@@ -150,20 +170,22 @@ def listed(
     seen = (each for each in rows.iterator(chunk_size=500) if runs.may_see(caller.user, each))
     some = list(islice(seen, limit + 1))
     following = cursor_of(some[limit - 1].pk, *query) if len(some) > limit else None
-    shown = readable(Run, some[:limit], shapes.run_json)
+    before = runs.under_way()
+    shown = readable(Run, some[:limit], lambda run: shapes.run_json(run, before))
     return {"runs": shown, "next": following, "as_of_ms": now_ms()}
 
 
 @router.post("", response={202: Run}, url_name="reconciliation-start", summary="Start a run")
 def start(request: HttpRequest, response: HttpResponse, body: RunBody) -> Any:
     """It goes on by itself: follow it at its own address."""
-    wanted = RunRequest(body.kind, tuple(body.topics), body.ledger, body.reason, body.confirm)
+    asked = (body.kind, tuple(body.topics), body.ledger, body.reason, body.confirm)
+    wanted = RunRequest(*asked, body.dry_run, body.into, body.at_ms)
     try:
         run = runs.start(caller_of(request).actor, wanted)
     except UnknownTopic as error:
         raise invalid("topics", str(error)) from None
     response["Location"] = reverse("console-api:reconciliation", kwargs={"ident": run.pk})
-    return Status(202, shapes.run_json(run))
+    return Status(202, shapes.run_json(run, runs.under_way()))
 
 
 @router.get("/trend", response=Trend, url_name="reconciliation-trend", summary="Figures of the newest reconciliations")
@@ -183,7 +205,10 @@ def ledgers(request: HttpRequest) -> dict[str, Any]:
 def one(request: HttpRequest, ident: uuid.UUID) -> dict[str, Any]:
     caller = looker(request)
     run = run_of(caller, ident)
-    return shapes.detail_json(run, caller.payload) | {"groups": runs.groups_of(run), "as_of_ms": now_ms()}
+    return shapes.detail_json(run, caller.payload, runs.under_way()) | {
+        "groups": runs.groups_of(run),
+        "as_of_ms": now_ms(),
+    }
 
 
 @router.post("/{uuid:ident}:stop", response=Run, url_name="reconciliation-stop", summary="Stop a run")

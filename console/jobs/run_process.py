@@ -15,9 +15,9 @@ from django.utils import timezone
 from django.utils.translation import gettext
 
 from console.clock import now_ms
+from console.jobs import kept_program
 from console.models import Reconciliation
 from console.models.progress import WorkState as State
-from console.supervise.child import Child
 from console.usecases import run_places, run_reports
 from console.usecases.audit import complete_run
 from rmq_core.model.text import shown
@@ -32,6 +32,8 @@ GRACE_S = 15.0
 SENTENCE_MAX = 2_000
 SAID_MOST, SAID_MAX = 100, 1_000
 """Sentences of a restore that are kept, and how long each may be; the log has them all."""
+TOPICS_MOST = 500
+"""Of which a restore's counts are kept."""
 
 
 class LeaseLost(Exception):
@@ -70,7 +72,7 @@ class Runner:
         path = run_places.log_of(self.run)
         path.parent.mkdir(parents=True, exist_ok=True)
         with run_places.pinned_ledger(self.run) as ledger, path.open("ab") as output:
-            child = Child(run_places.command(self.run, ledger), run_places.PACKAGES, run_places.environment(), output)
+            child = kept_program.begin(self.run, ledger, output)
             try:
                 stopped = self._watch(child, output)
                 code = child.wait()
@@ -92,7 +94,7 @@ class Runner:
             self.run.percent = 100
             self._end(State.DONE)
 
-    def _watch(self, child: Child, output: Any) -> bool:
+    def _watch(self, child: kept_program.Program, output: Any) -> bool:
         """Follow it until it says no more; whether it was stopped on request."""
         asked_at = None
         while (line := child.next_line(LOOK_S)) is not None:
@@ -159,9 +161,15 @@ class Runner:
 
 
 def _restored(report: dict[str, Any]) -> dict[str, Any]:
-    """What a restore did, for the page: how many copies, and what a person must know beside that."""
+    """What a restore did, for the page: how many copies, by topic and state, and what a person must know beside."""
     said = [shown(str(each), SAID_MAX) for each in list(report["said"])[:SAID_MOST]]
-    return {"back": int(report["restored"]), "present": int(report["present"]), "said": said}
+    back, present = int(report["restored"]), int(report["present"])
+    counts = [
+        {"topic": shown(topic), "state": state, "n": int(n)}
+        for topic, each in list(report.get("counts", {}).items())[:TOPICS_MOST]
+        for state, n in each.items()
+    ]
+    return {"back": back, "present": present, "said": said, "counts": counts}
 
 
 def _last_lines(path: Path) -> str:

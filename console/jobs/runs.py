@@ -24,6 +24,8 @@ log = logging.getLogger("console.reconciliation")
 KEPT = timedelta(days=90)
 KEPT_ARCHIVES = timedelta(days=7)
 """Archives may run every minute, and leave nothing to read but their log."""
+KEPT_REPEATED = timedelta(days=1)
+"""So may reconciliations, of which those in which nothing had moved say what the one before them said."""
 State = Reconciliation.State
 
 
@@ -57,6 +59,7 @@ def prune() -> None:
     """Forget runs that ended long ago, with their reports."""
     now = timezone.now()
     long_ago = Q(finished__lt=now - KEPT) | Q(finished__lt=now - KEPT_ARCHIVES, kind="archive")
+    long_ago |= Q(finished__lt=now - KEPT_REPEATED, summary__has_key="same_as")
     for run in Reconciliation.objects.filter(long_ago).exclude(state__in=Reconciliation.LIVE)[:500]:
         shutil.rmtree(run_places.report_of(run), ignore_errors=True)
         run.delete()

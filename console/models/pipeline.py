@@ -57,6 +57,7 @@ class Reconciliation(InProgress, models.Model):
     kind = models.CharField(max_length=10, choices=Kind.choices, default=Kind.RECONCILE)
     topics = JSONField(default=list)
     ledger = models.CharField(max_length=200, blank=True, default="")
+    asked = JSONField(default=dict, help_text="Of a restore: dry_run, into, at_ms.")
     schedule = models.ForeignKey(PipelineSchedule, null=True, on_delete=models.SET_NULL, related_name="runs")
     reason = models.CharField(max_length=500, blank=True)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")

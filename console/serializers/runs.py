@@ -17,14 +17,17 @@ FIGURES = (
 SECRET = frozenset({"message", "error", "body", "content"})
 
 
-def run_json(run: Reconciliation) -> dict[str, Any]:
-    """A line of the history."""
+def run_json(run: Reconciliation, under_way: Reconciliation | None = None) -> dict[str, Any]:
+    """A line of the history. `under_way`: the run that others wait for."""
     counts = run.summary.get("counts")
     return {
         "id": str(run.pk),
         "kind": run.kind,
         "topics": _names(run.topics),
         "ledger": run.ledger,
+        "dry_run": run.asked.get("dry_run") is True,
+        "into": str(run.asked.get("into") or ""),
+        "at_ms": at_ms if isinstance(at_ms := run.asked.get("at_ms"), int) else None,
         "scheduled": run.via == "schedule",
         "reason": run.reason,
         "user": run.username,
@@ -32,6 +35,7 @@ def run_json(run: Reconciliation) -> dict[str, Any]:
         "state": run.state,
         "percent": run.percent,
         "stages": _stages(run.stages),
+        "waits_for": _waited_for(under_way) if run.state == "queued" else None,
         "error": run.error,
         "complete": run.complete,
         "findings": run.findings,
@@ -44,20 +48,29 @@ def run_json(run: Reconciliation) -> dict[str, Any]:
     }
 
 
-def detail_json(run: Reconciliation, payload: bool) -> dict[str, Any]:
+def detail_json(run: Reconciliation, payload: bool, under_way: Reconciliation | None = None) -> dict[str, Any]:
     """Everything about a run but its findings. Causes of failures are content."""
     tables = [dict(row) for row in run.tables if isinstance(row, dict)]
     if not payload:
         tables = [{**row, "causes": None} for row in tables]
-    return run_json(run) | {
+    return run_json(run, under_way) | {
         "gaps": run.summary.get("gaps") or [],
         "changes": run.summary.get("changes"),
         "compared_with": run.summary.get("compared_with"),
+        "same_as": run.summary.get("same_as"),
         "restored": run.summary.get("restored"),
         "ledger_left_out": _left_out(_inputs(run).get("of_ledger")),
         "read": _read(run.summary.get("read")),
         "tables": tables,
     }
+
+
+def _waited_for(run: Reconciliation | None) -> dict[str, Any] | None:
+    """What keeps others waiting, and how far it is."""
+    if run is None:
+        return None
+    stages = _stages(run.stages)
+    return {"kind": run.kind, "stage": stages[-1]["name"] if stages else "", "since_ms": ms_of(run.started)}
 
 
 def _stages(stages: list[Any]) -> list[dict[str, Any]]:

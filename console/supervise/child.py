@@ -18,14 +18,23 @@ ENDED = None
 
 
 class Child:
-    """`lines` has what it prints on stdout; stderr goes to `log`. It leads a process group of its own."""
+    """`lines` has what it prints on stdout; stderr goes to `log`. It leads a process group of its own. `listens`: it
+    can be told something (`say`)."""
 
-    def __init__(self, program: Sequence[str], folder: Path, env: Mapping[str, str], log: IO[bytes]) -> None:
+    def __init__(
+        self,
+        program: Sequence[str],
+        folder: Path,
+        env: Mapping[str, str],
+        log: IO[bytes],
+        *,
+        listens: bool = False,
+    ) -> None:
         self._process = subprocess.Popen(
             tethered(program),
             cwd=folder,
             env=dict(env),
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE if listens else subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=log,
             start_new_session=True,
@@ -41,6 +50,26 @@ class Child:
                 self.lines.put(line.decode(errors="replace").rstrip("\n"))
         self.lines.put(ENDED)
 
+    @property
+    def pid(self) -> int:
+        """Its number, and its group's."""
+        return self._process.pid
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it has not ended yet."""
+        return self._process.poll() is None
+
+    def say(self, line: str | None) -> None:
+        """A line on its stdin; None: there will be no more. One that has ended hears nothing."""
+        assert self._process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
+            if line is None:
+                self._process.stdin.close()
+            else:
+                self._process.stdin.write(line.encode() + b"\n")
+                self._process.stdin.flush()
+
     def next_line(self, within_s: float) -> str | None:
         """The next line; "" where none came in time; None where there is no more."""
         with contextlib.suppress(queue.Empty):
@@ -55,8 +84,12 @@ class Child:
     def kill(self) -> None:
         """End it and everything it has started."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)
+            os.killpg(self.pid, signal.SIGKILL)
 
     def wait(self) -> int:
         """Its exit code."""
-        return self._process.wait()
+        code = self._process.wait()
+        if self._process.stdin is not None:
+            with contextlib.suppress(BrokenPipeError):
+                self._process.stdin.close()
+        return code

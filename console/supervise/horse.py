@@ -1,4 +1,4 @@
-"""The worker of RQ whose jobs end with it, also when it is killed."""
+"""The workers of RQ: one whose jobs end with it, also when it is killed, and one that does them itself."""
 
 from __future__ import annotations
 
@@ -8,9 +8,22 @@ import signal
 import sys
 from typing import Any
 
-from rq import Worker
+from django.db import connections
+from rq import SimpleWorker, Worker
 
 PR_SET_PDEATHSIG = 1
+
+
+class OwnProcessWorker(SimpleWorker):
+    """Does its jobs itself, one after the other: what one of them has started, the next one finds."""
+
+    def check_for_suspension(self, burst: bool) -> None:
+        """As of `TetheredWorker`."""
+
+    def execute_job(self, *args: Any, **options: Any) -> None:
+        """And leaves no connection behind, which would be idle for hours."""
+        super().execute_job(*args, **options)
+        connections.close_all()
 
 
 class TetheredWorker(Worker):

@@ -15,6 +15,8 @@ from rmq_core.embedded.spawn import tethered
 
 LOOK_S = 1.0
 FAILED_S = 10.0
+IDLE_S = 600
+"""So long it waits for another job before it ends, with all that it keeps for the next one."""
 
 
 @contextlib.contextmanager
@@ -31,7 +33,7 @@ def on_demand(name: str, queue: Queue) -> Iterator[None]:
 
 
 def _watch(name: str, queue: Queue, ended: threading.Event) -> None:
-    command = tethered([sys.executable, "-u", "-m", "django", "jobs", name, "--burst", "--verbosity", "0"])
+    command = tethered([sys.executable, "-u", "-m", "django", "jobs", name, "--idle", str(IDLE_S), "--verbosity", "0"])
     pause_s = LOOK_S
     while not ended.wait(pause_s):
         pause_s = LOOK_S

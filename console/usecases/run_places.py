@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 
 from django.utils.translation import gettext
@@ -18,6 +19,7 @@ from rmq_core.model.text import NotText, check_name, shown
 
 PACKAGES = Path(rmq_core.__file__).resolve().parents[1]
 """The folder in which our own packages lie: a checkout, or that of installed ones."""
+_PROGRAM = (sys.executable, "-u", "-m", "rmq_core.pipeline")
 LEDGER_SUFFIXES = (".csv", ".parquet")
 
 
@@ -88,17 +90,42 @@ def pinned_ledger(run: Reconciliation) -> Iterator[Path | None]:
         pinned.unlink(missing_ok=True)
 
 
-def command(run: Reconciliation, ledger: Path | None = None) -> list[str]:
-    """The program of a run. The address of Redis goes by the environment, for it may hold a password."""
-    program = [*options().pipeline_command] or [sys.executable, "-u", "-m", "rmq_core.pipeline"]
-    found = [*program, run.kind, "--namespace", options().namespace, "--archive", options().pipeline_archive]
+def arguments(run: Reconciliation, ledger: Path | None = None) -> list[str]:
+    """What the program is to do. The address of Redis goes by the environment, for it may hold a password."""
+    found = [run.kind, "--namespace", options().namespace, "--archive", options().pipeline_archive]
     for topic in run.topics:
         found += ["--topic", topic]
     if run.kind == "reconcile":
         found += ["--reports", str(options().pipeline_reports), "--run", str(run.pk)]
         if run.ledger:
             found += ["--ledger", str(ledger or ledger_path(run.ledger))]
+    if run.asked.get("dry_run"):
+        found.append("--dry-run")
+    if into := run.asked.get("into"):
+        found += ["--into", str(into)]
+        if (at_ms := run.asked.get("at_ms")) is not None:
+            found += ["--at", datetime.fromtimestamp(int(at_ms) / 1000, UTC).isoformat()]
     return [*found, "--progress", "json"]
+
+
+def command(run: Reconciliation, ledger: Path | None = None) -> list[str]:
+    """The program of one run."""
+    return [*(options().pipeline_command or _PROGRAM), *arguments(run, ledger)]
+
+
+def can_be_kept() -> bool:
+    """Whether the program can do run after run; `RMQ_PIPELINE_COMMAND` may name anything."""
+    return not options().pipeline_command
+
+
+def serving() -> list[str]:
+    """The program that does run after run."""
+    return [*_PROGRAM, "serve", "--log", str(log_of_program())]
+
+
+def log_of_program() -> Path:
+    """What that one prints beside its runs."""
+    return Path(options().pipeline_reports) / "program.log"
 
 
 def environment() -> dict[str, str]:

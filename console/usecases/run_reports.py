@@ -26,6 +26,8 @@ from rmq_core.model.text import shown
 from rmq_core.model.topic import MAX_SLOTS
 
 FINDINGS_MOST = 100_000
+REPEATED_MOST = 1_000
+"""Of a run that found what the one before had found, for nothing had moved."""
 TOPICS_MOST = 5_000
 ROWS_AT_ONCE = 2_000
 SUMMARY_MOST = 4_000_000
@@ -47,9 +49,10 @@ def take_in(run: Reconciliation, beat: Callable[[], Any] = lambda: None) -> None
     counts = run.summary.get("counts")
     numbers = counts.values() if isinstance(counts, dict) else ()
     total, listed = sum(each for each in numbers if type(each) is int), 0
+    most = REPEATED_MOST if run.summary.get("same_as") else FINDINGS_MOST
     run.found.all().delete()
     for batch in _batches(folder / "findings"):
-        room = FINDINGS_MOST - listed
+        room = most - listed
         if room <= 0:
             break
         made = [_finding(run, row) for row in batch[:room]]

@@ -18,12 +18,14 @@ from console.errors import BadRequest, UnknownSchedule
 from console.models import PipelineSchedule, Reconciliation
 from console.models.fields import UNREADABLE
 from console.models.pipeline import WITHOUT
+from console.options import options
 from console.usecases import run_places
 from console.usecases.actor import Actor
 from console.usecases.audit import audited, check_reason, complete_run, new_entry, refusals
 from console.usecases.job_queue import enqueue_run
 from rmq_core.errors import RMQError
 from rmq_core.model.topic import Journal
+from rmq_core.protocol.keys import Keyspace
 
 State = Reconciliation.State
 ACTIONS = {"reconcile": Action.RECONCILE, "archive": Action.ARCHIVE, "restore": Action.RESTORE_ALL}
@@ -36,17 +38,35 @@ TREND = 60
 
 @dataclass(frozen=True)
 class RunRequest:
-    """A run as asked for. `topics` empty: all. `confirm`: the word to type where a run puts messages back."""
+    """A run as asked for. `topics` empty: all. `confirm`: the word to type where a run puts messages back.
+
+    Of a restore, `dry_run`: it only counts; `into`: it fills this namespace, which nobody uses, and leaves ours alone,
+    with what was there at `at_ms` (None: now).
+    """
 
     kind: str = "reconcile"
     topics: Sequence[str] = ()
     ledger: str = ""
     reason: str = ""
     confirm: str = ""
+    dry_run: bool = False
+    into: str = ""
+    at_ms: int | None = None
+
+    @property
+    def changes_queues(self) -> bool:
+        """Whether it puts messages into queues that are in use."""
+        return self.kind == "restore" and not self.dry_run and not self.into
+
+    def asked(self) -> dict[str, Any]:
+        """What is particular to a restore."""
+        found = {"dry_run": self.dry_run, "into": self.into, "at_ms": self.at_ms}
+        return {name: value for name, value in found.items() if value not in (False, "", None)}
 
     def query(self) -> dict[str, Any]:
         """For the audit: what was asked for."""
-        return {"kind": self.kind, "topics": list(self.topics), **({"ledger": self.ledger} if self.ledger else {})}
+        ledger = {"ledger": self.ledger} if self.ledger else {}
+        return {"kind": self.kind, "topics": list(self.topics), **ledger, **self.asked()}
 
 
 def start(actor: Actor, wanted: RunRequest) -> Reconciliation:
@@ -61,12 +81,13 @@ def start(actor: Actor, wanted: RunRequest) -> Reconciliation:
         for topic in wanted.topics or ("",):
             require(actor.user, action, topic)
         _check(wanted)
-        if wanted.kind == "restore" and wanted.confirm != RESTORE_WORD:
+        if wanted.changes_queues and wanted.confirm != RESTORE_WORD:
             raise BadRequest(gettext("Type “%(word)s” to confirm.") % {"word": RESTORE_WORD})
         run = Reconciliation(
             kind=wanted.kind,
             topics=list(wanted.topics),
             ledger=wanted.ledger,
+            asked=wanted.asked(),
             summary=_beforehand(wanted.topics),
             **entry.asker(),
         )
@@ -212,6 +233,11 @@ def trend(user: User, most: int = TREND) -> list[Reconciliation]:
     return [run for run in reversed(done) if may_see(user, run)]
 
 
+def under_way() -> Reconciliation | None:
+    """The run that those in the queue wait for."""
+    return Reconciliation.objects.filter(state__in=(State.RUNNING, State.STOPPING)).order_by("started").first()
+
+
 def _own(actor: Actor, run: Reconciliation) -> bool:
     """Whether it is theirs: they started it, or made the schedule that did."""
     name = actor.user.get_username()
@@ -241,4 +267,12 @@ def _check(wanted: RunRequest) -> None:
         if wanted.kind != "reconcile":
             raise BadRequest(gettext("A ledger is for reconciliations only."))
         run_places.ledger_path(wanted.ledger)
+    if wanted.asked() and wanted.kind != "restore":
+        raise BadRequest(gettext("Only a restore is rehearsed."))
+    if wanted.at_ms is not None and not wanted.into:
+        raise BadRequest(gettext("What was there at a moment is put into another namespace: say which."))
+    if wanted.into:
+        Keyspace(wanted.into)
+        if wanted.into == options().namespace:
+            raise BadRequest(gettext("This is the namespace itself: choose another one to rehearse in."))
     check_reason(wanted.reason)

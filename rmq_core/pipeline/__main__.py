@@ -1,4 +1,4 @@
-"""``python -m rmq_core.pipeline archive|reconcile|restore|package``."""
+"""``python -m rmq_core.pipeline archive|reconcile|restore|serve|package``."""
 
 from __future__ import annotations
 
@@ -10,20 +10,17 @@ import math
 import os
 import signal
 import sys
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from rmq_core.errors import PipelineError, RMQError, is_usage
 from rmq_core.model.text import NotText, check_arguments
-from rmq_core.pipeline import archive, reconcile, restore, shipping, verdicts
-from rmq_core.pipeline.files import check_reports
-from rmq_core.pipeline.progress import Progress
+from rmq_core.pipeline import commands, shipping, verdicts
 from rmq_core.pipeline.sentences import sentence, was_interrupted
+from rmq_core.pipeline.serving import serve
 from rmq_core.pipeline.session import log_file, open_session
-from rmq_core.pipeline.sources.options import SourceOptions
 
 DEFAULT_URL = "redis://localhost:6379/0"
 
@@ -44,15 +41,17 @@ def parser(program: str) -> argparse.ArgumentParser:
     common.add_argument("--log", metavar="FILE", help="where Spark's own output goes")
     common.add_argument("--slots-per-partition", type=_whole, default=8, metavar="N", help="read by one task (8)")
     root = argparse.ArgumentParser(prog=program, description=__doc__)
-    commands = root.add_subparsers(dest="command", required=True, metavar="command")
+    several = root.add_subparsers(dest="command", required=True, metavar="command")
 
     def command(name: str, words: str) -> argparse.ArgumentParser:
-        return commands.add_parser(name, parents=[common], help=words, description=f"{words[0].upper()}{words[1:]}.")
+        return several.add_parser(name, parents=[common], help=words, description=f"{words[0].upper()}{words[1:]}.")
 
     sub = command("archive", "bring what the journals hold into the archive")
-    sub.add_argument("--every", type=_seconds, metavar="SECONDS", help="go on until interrupted")
+    sub.add_argument("--every", type=_seconds, metavar="TIME", help="go on until interrupted; 30, 1m, 1h")
     sub.add_argument("--no-compact", action="store_true", help="leave small files as they are")
     sub = command("reconcile", "compare journals, queues and a business ledger, and report what does not fit")
+    rounds = "go on until interrupted: archive, and reconcile what moved, each so often; 30, 1m, 1h"
+    sub.add_argument("--every", type=_seconds, metavar="TIME", help=rounds)
     sub.add_argument("--ledger", metavar="PATH", help="CSV, Parquet or jdbc:…#table: topic, id[, expected][, at]")
     sub.add_argument("--since", type=_moment, metavar="TIME", help="the ledger speaks of what was sent from then on")
     sub.add_argument("--until", type=_moment, metavar="TIME", help="… and before then; 2027-01-15, or with a time")
@@ -65,7 +64,12 @@ def parser(program: str) -> argparse.ArgumentParser:
     sub = command("restore", "put back what a lost server held, from the archive")
     sub.add_argument("--dry-run", action="store_true", help="only count")
     sub.add_argument("--inline", action="store_true", help="content that was not journaled is taken to be the id")
-    sub = commands.add_parser("package", help="write what spark-submit takes: rmq_core.zip and a program")
+    into = "rehearse: put what was there into this namespace, which nobody uses, and leave ours alone"
+    sub.add_argument("--into", metavar="NAMESPACE", help=into)
+    sub.add_argument("--at", type=_moment, metavar="TIME", help="… as it was then; 2027-01-15T10:00:00+01:00")
+    sub = several.add_parser("serve", help="do commands that come on standard input, in one session")
+    sub.add_argument("--log", metavar="FILE", help="where Spark's own output goes")
+    sub = several.add_parser("package", help="write what spark-submit takes: rmq_core.zip and a program")
     sub.add_argument("folder", type=Path, help="where to")
     return root
 
@@ -74,14 +78,20 @@ def _missing(given: argparse.Namespace) -> str:
     """What the command cannot do without and was not given, if anything."""
     if given.command == "reconcile":
         return "" if given.reports else "--reports is missing: the folder of the reports"
+    if given.command == "restore" and given.at is not None and not given.into:
+        return "--at needs --into: what was there at a moment is put into a namespace of another name"
     return "" if given.archive else "--archive is missing: the folder of the archive"
 
 
+_UNITS = {"s": 1, "m": 60, "h": 3600}
+
+
 def _seconds(text: str) -> float:
+    number, unit = (text[:-1], _UNITS[text[-1]]) if text[-1:] in _UNITS else (text, 1)
     with contextlib.suppress(ValueError):
-        if 0 <= (seconds := float(text)) < math.inf:
+        if 0 <= (seconds := float(number) * unit) < math.inf:
             return seconds
-    raise argparse.ArgumentTypeError(f"{text!r} must be a number of seconds, 0 or more")
+    raise argparse.ArgumentTypeError(f"{text!r} must be a number of seconds, 0 or more, or as 1m or 1h")
 
 
 def _whole(text: str) -> int:
@@ -98,40 +108,14 @@ def _moment(text: str) -> int:
     return round((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
-_STAGES = {"archive": archive.STAGES, "reconcile": reconcile.STAGES, "restore": restore.STAGES}
-
-
 def run(given: argparse.Namespace) -> dict[str, Any]:
-    """Does what was asked for; returns what is to be printed."""
-    said = {"url": given.url, "namespace": given.namespace, "topics": ",".join(given.topic)}
-    options = SourceOptions.read(said | {"slots_per_partition": str(given.slots_per_partition)})
-    progress = Progress(("start", *_STAGES[given.command]), json_lines=given.progress == "json")
+    """Does what was asked for, in a session of its own; returns what is to be printed."""
+    progress = commands.progress_of(given)
+    commands.options_of(given)  # what is wrong with it is said before Spark starts
     with progress.stage("start"):
         session = open_session(f"rmq {given.command} {given.namespace}", log=given.log)
     try:
-        if given.command == "archive":
-            did = archive.archive(
-                session,
-                options,
-                given.archive,
-                every_ms=None if given.every is None else int(given.every * 1000),
-                compacting=not given.no_compact,
-                progress=progress,
-            )
-            return asdict(did)
-        if given.command == "restore":
-            put = restore.restore(
-                session, options, given.archive, progress=progress, dry_run=given.dry_run, inline=given.inline
-            )
-            for line in put.sentences():
-                print(line, file=sys.stderr)
-            return asdict(put) | {"said": put.sentences()}
-        check_reports(session, given.reports)
-        inputs = reconcile.Inputs(
-            *(options, given.archive, given.reports, given.ledger, given.run, given.stuck_ms, given.overdue_ms),
-            *(given.since, given.until, given.from_scratch),
-        )
-        return reconcile.reconcile(session, inputs, progress)
+        return commands.run(session, given, progress)
     finally:
         session.stop()
 
@@ -158,6 +142,7 @@ def _log(given: argparse.Namespace) -> None:
     logger.propagate = False
 
 
+INTERRUPTED = "interrupted: nothing half done counts"
 _asked_to_end: list[int] = []
 
 
@@ -177,21 +162,35 @@ def main(arguments: Sequence[str] | None = None, program: str = "python -m rmq_c
     given = parser(program).parse_args(words)
     if given.command == "package":
         return _package(given.folder)
+    _asked_to_end.clear()
+    signal.signal(signal.SIGTERM, _interrupted)
+    if given.command == "serve":
+        return _serve(given, program)
+    return _guarded(given, lambda: run(given))
+
+
+def _serve(given: argparse.Namespace, program: str) -> int:
+    try:
+        return serve(given, parser(program).parse_args, _guarded)
+    except KeyboardInterrupt:  # while it waits
+        return 130
+
+
+def _guarded(given: argparse.Namespace, act: Callable[[], dict[str, Any]]) -> int:
+    """Does it, and says in a sentence why it could not; returns the exit code."""
     if missing := _missing(given):
         print(missing, file=sys.stderr)
         return 2
-    _asked_to_end.clear()
-    signal.signal(signal.SIGTERM, _interrupted)
     _log(given)
     try:
-        did = run(given)
+        did = act()
     except KeyboardInterrupt:
-        print("interrupted: nothing half done counts", file=sys.stderr)
+        print(INTERRUPTED, file=sys.stderr)
         return 130
     except Exception as error:
         # Whatever fails once it was asked to end has failed because of that.
         if _asked_to_end or was_interrupted(error):
-            print("interrupted: nothing half done counts", file=sys.stderr)
+            print(INTERRUPTED, file=sys.stderr)
             return 130
         if not isinstance(error, RMQError):
             raise

@@ -21,7 +21,8 @@ from rmq_core.pipeline.lock import ArchiveLock
 from rmq_core.pipeline.progress import QUIET, Progress
 from rmq_core.pipeline.schemas import EVENTS, ddl
 from rmq_core.pipeline.sentences import plain_errors, with_retries
-from rmq_core.pipeline.sources.journal import NAME, JournalSource
+from rmq_core.pipeline.sources.decoding import position_of
+from rmq_core.pipeline.sources.journal import NAME, JournalSource, newest
 from rmq_core.pipeline.sources.options import SourceOptions
 
 if TYPE_CHECKING:
@@ -71,7 +72,8 @@ def archive(
         run.begin()
         with progress.stage("archive", session):
             try:
-                with_retries(run.go)
+                if every_ms is not None or run.has_news():  # a stream costs seconds before it reads anything
+                    with_retries(run.go)
             except Exception as error:
                 if NOT_THERE in str(error):
                     raise PipelineError(f"the archive stopped: {NOT_THERE} {WHERE_STREAMS_ARE}") from error
@@ -128,6 +130,17 @@ class _Run:
             self.kept.keep_definitions(list(known.values()), gone)
             self._register()
             self._known, self._gone = known, self._gone | gone
+
+    def has_news(self) -> bool:
+        """Whether a journal has anything behind what is archived."""
+        known, topics = self.kept.committed_offsets(), self.options.journaled()
+        with self.options.connection() as connection:
+            ends = newest(connection, self.options, topics)
+        return any(
+            position_of(end) > position_of(known.get(topic, {}).get(slot, ""))
+            for topic, slots in ends.items()
+            for slot, end in slots.items()
+        )
 
     def go(self) -> None:
         """Reads and writes until everything is archived, or for ever. Called again, it goes on."""

@@ -158,9 +158,9 @@ class Archive:
             wanted = (wanted & later) | (F.col("batch") == F.col("whole"))
         return frame.where(wanted).select(*(name for name, _, _ in EVENTS))
 
-    def reached(self) -> list[tuple[str, int, int, int, int | None]]:
-        """Rows of `gaps.REACHED`, of topics that were not deleted since."""
-        gone = self.deletions()
+    def reached(self, at_ms: int | None = None) -> list[tuple[str, int, int, int, int | None]]:
+        """Rows of `gaps.REACHED`, of topics that were not deleted since. ``at_ms``: as it was then known."""
+        gone = self.deletions(at_ms)
         return [
             (topic, int(slot), position_of(end), number_of(end), since_of(end))
             for topic, ends in self.committed_offsets().items()
@@ -179,16 +179,18 @@ class Archive:
             formats.check(f"the archive {self.path}", row.get("format", ARCHIVE), ARCHIVE)
         return rows
 
-    def definitions(self) -> list[Topic]:
+    def definitions(self, at_ms: int | None = None) -> list[Topic]:
         """The topics as they were defined when the archive last ran, the newest definition of each; without those that
-        were deleted on purpose since."""
-        newest: dict[str, tuple[tuple[int, int], dict[str, Any]]] = {}
+        were deleted on purpose since. ``at_ms``: as they were then; of one that is younger, its first."""
+        newest: dict[str, tuple[tuple[bool, int, int], dict[str, Any]]] = {}
         notes = self._notes()
         for row in notes:
-            age = (row.get("at_ms", 0), row["version"])
+            noted_ms, made_ms = row.get("at_ms", 0), row.get("updated_ms") or row.get("at_ms", 0)
+            later = at_ms is not None and made_ms > at_ms
+            age = (not later, -noted_ms if later else noted_ms, -row["version"] if later else row["version"])
             if row.get("definition") and (row["name"] not in newest or newest[row["name"]][0] <= age):
                 newest[row["name"]] = age, row
-        gone = _deletions(notes)
+        gone = _deletions(notes, at_ms)
         return [
             Topic.from_stored(row["definition"])
             for name, (_, row) in sorted(newest.items())
@@ -199,9 +201,10 @@ class Archive:
         """Name, number and time (ms) of each definition there was; not those of releases that noted no time."""
         return [(row["name"], row["version"], row["updated_ms"]) for row in self._notes() if row.get("updated_ms")]
 
-    def deletions(self) -> dict[str, int]:
-        """Topics that were deleted on purpose, and when (ms); what they had before stays in the files, as history."""
-        return _deletions(self._notes())
+    def deletions(self, at_ms: int | None = None) -> dict[str, int]:
+        """Topics that were deleted on purpose, and when (ms); what they had before stays in the files, as history.
+        ``at_ms``: only until then."""
+        return _deletions(self._notes(), at_ms)
 
     def keep_definitions(self, topics: list[Topic], deletions: dict[str, int] | None = None) -> None:
         """Writes them beside the events, for a restore into an empty server. What is there stays: a job that is killed
@@ -217,10 +220,10 @@ class Archive:
         small(self.session, rows, columns).coalesce(1).write.mode("append").json(self.topics)
 
 
-def _deletions(notes: list[dict[str, Any]]) -> dict[str, int]:
+def _deletions(notes: list[dict[str, Any]], at_ms: int | None = None) -> dict[str, int]:
     found: dict[str, int] = {}
     for row in notes:
-        if (deleted_ms := row.get("deleted_ms")) is not None:
+        if (deleted_ms := row.get("deleted_ms")) is not None and (at_ms is None or deleted_ms <= at_ms):
             found[row["name"]] = max(deleted_ms, found.get(row["name"], -1))
     return found
 

@@ -17,7 +17,7 @@ from rmq_core.pipeline import carried
 from rmq_core.pipeline.copies import Trace, columns_of, traced
 from rmq_core.pipeline.rows import Rows, first_rows
 from rmq_core.pipeline.schemas import COPIES, HISTORIES, NO_CONTENT, OWN_CONTENT, PARTS, POOLED, SCORED, arrow
-from rmq_core.pipeline.steps import LETTERS_BY_BITS, LIVE, STEP_BITS, tables
+from rmq_core.pipeline.steps import LETTERS_BY_BITS, LIVE, NAMES, STEP_BITS, tables
 from rmq_core.pipeline.times import times
 from rmq_core.pipeline.wrongs import Wrongs, as_struct, wrongs
 
@@ -107,7 +107,7 @@ def _messages(rows: Rows, wrong: Wrongs, traces: dict[str, Trace], unsure: Any) 
     def picked(values: Any, at: Any, kind: Any) -> Any:
         return pa.array(values[np.maximum(at, 0)], kind, mask=at < 0)
 
-    names = pa.array([*EVENTS, *["unknown"] * (LIVE - len(EVENTS) + 1)])
+    names = pa.array([name if name in EVENTS else "unknown" for name in NAMES])
     letters = pa.array(LETTERS_BY_BITS)
     columns = _names(rows, np.ones(len(rows.starts), dtype=bool))
     columns |= {copy: pa.array(rows.copies_left[copy], pa.int32(), mask=end < 0) for copy in COPIES}

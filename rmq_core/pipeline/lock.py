@@ -18,8 +18,12 @@ RENEW_S = 5.0
 ROLE = "archive"
 
 
+class ArchiveBusy(PipelineError):
+    """Another job archives the namespace, or was killed a moment ago."""
+
+
 class ArchiveLock:
-    """``with ArchiveLock(options): …`` raises `PipelineError` while somebody else archives the namespace."""
+    """``with ArchiveLock(options): …`` raises `ArchiveBusy` while somebody else archives the namespace."""
 
     def __init__(self, options: SourceOptions, ttl_ms: int = TTL_MS) -> None:
         self._connection = Connection(options.open_target(), retry_for_ms=options.retry_for_ms)
@@ -49,7 +53,7 @@ class ArchiveLock:
         term, left_ms = self._lead(self._ttl_ms)
         if term == 0:
             self._connection.close()
-            raise PipelineError(
+            raise ArchiveBusy(
                 "another archive job is running for this namespace; wait until it has finished (if it was killed:"
                 f" {left_ms / 1000:.0f} seconds)"
             )

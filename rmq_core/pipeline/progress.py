@@ -84,5 +84,5 @@ class Progress:
                 self.tell(name, finished, total)
 
 
-QUIET = Progress(("archive", "snapshot", "journals", "replay", "findings", "report", "restore", "compact"))
+QUIET = Progress(("archive", "look", "snapshot", "journals", "replay", "findings", "report", "restore", "compact"))
 QUIET.tell = lambda stage, done, total: None  # type: ignore[method-assign]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -11,12 +11,20 @@ from rmq_core.pipeline.archived import Archive, without_deleted
 from rmq_core.pipeline.closing import ClosingState, opened
 from rmq_core.pipeline.files import seen_here
 from rmq_core.pipeline.replay import SLOT
+from rmq_core.pipeline.schemas import EVENTS, QUEUES, ddl
 from rmq_core.pipeline.small import small
 from rmq_core.pipeline.sources.decoding import DAY_MS
+from rmq_core.pipeline.sources.journal import NAME as JOURNAL
+from rmq_core.pipeline.sources.journal import JournalReader
 from rmq_core.pipeline.sources.options import SourceOptions
+from rmq_core.pipeline.sources.queues import NAME as OF_QUEUES
+from rmq_core.pipeline.sources.queues import QueuesReader
 
 if TYPE_CHECKING:
+    import pyarrow
     from pyspark.sql import DataFrame, SparkSession
+
+_SOURCES = {OF_QUEUES: (QueuesReader, QUEUES), JOURNAL: (JournalReader, EVENTS)}
 
 
 @dataclass
@@ -43,10 +51,19 @@ class StoredTables:
 
 
 def load(session: SparkSession, options: SourceOptions, source: str) -> DataFrame:
-    """A batch read of one of our sources."""
-    reader = session.read.format(source).option("url", options.url).option("namespace", options.namespace)
-    reader = reader.option("topics", ",".join(options.topics))
-    return reader.option("slots_per_partition", str(options.slots_per_partition)).load()
+    """A batch read of one of our sources, as `sources` offers them; but planned here. Spark would start two Pythons for
+    that, which import everything anew: more work than a small job is."""
+    kind, columns = _SOURCES[source]
+    reader = kind(options)
+    partitions = reader.partitions()
+
+    def read(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                yield from reader.read(partitions[number])
+
+    total = len(partitions)
+    return session.range(0, total, 1, max(1, total)).mapInArrow(read, ddl(columns))
 
 
 def together(
@@ -55,9 +72,10 @@ def together(
     deletions: dict[str, int] | None = None,
     *,
     paths: list[str] | None = None,
+    at_ms: int | None = None,
 ) -> DataFrame:
     """What is archived, and what the journals hold behind that. ``journal`` must have been read first. ``paths``: of
-    the archive only these folders.
+    the archive only these folders. ``at_ms``: deletions after that do not count.
 
     ``archived``: whether an archive holds it; ``vouched``: whether it must. ``deletions``: what a topic had before it
     was deleted is not its.
@@ -68,7 +86,7 @@ def together(
     if archive is None:
         alone = without_deleted(journal, deletions or {})
         return alone.withColumn("vouched", false).withColumn("archived", false)
-    reached = small(archive.session, archive.reached(), gaps.REACHED)
+    reached = small(archive.session, archive.reached(at_ms), gaps.REACHED)
     fresh = journal.join(F.broadcast(reached), [*SLOT], "left").where("reached IS NULL OR position > reached")
     archived = archive.read(paths).join(F.broadcast(reached), [*SLOT], "left")
     archived = archived.where("reached IS NULL OR position <= reached")
@@ -78,13 +96,15 @@ def together(
         .withColumn("archived", F.lit(True))
         .unionByName(fresh.withColumn("vouched", false).withColumn("archived", false))
     )
-    return without_deleted(both.drop("reached", "reached_n", "since"), all_deletions(archive, deletions or {}))
+    both = both.drop("reached", "reached_n", "since")
+    return without_deleted(both, all_deletions(archive, deletions or {}, at_ms))
 
 
-def all_deletions(archive: Archive, deletions: dict[str, int]) -> dict[str, int]:
-    """Those that the server remembers, and those that the archive does."""
-    known = archive.deletions()
-    return known | {name: max(at_ms, known.get(name, -1)) for name, at_ms in deletions.items()}
+def all_deletions(archive: Archive, deletions: dict[str, int], at_ms: int | None = None) -> dict[str, int]:
+    """Those that the server remembers, and those that the archive does. ``at_ms``: until then."""
+    known = archive.deletions(at_ms)
+    here = {name: gone_ms for name, gone_ms in deletions.items() if at_ms is None or gone_ms <= at_ms}
+    return known | {name: max(gone_ms, known.get(name, -1)) for name, gone_ms in here.items()}
 
 
 @dataclass

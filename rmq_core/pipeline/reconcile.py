@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import uuid
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -19,9 +18,7 @@ from rmq_core.pipeline.progress import QUIET, Progress
 from rmq_core.pipeline.reading import History, StoredTables, load
 from rmq_core.pipeline.sentences import plain_errors, with_retries
 from rmq_core.pipeline.small import small
-from rmq_core.pipeline.sources.journal import JournalSource
 from rmq_core.pipeline.sources.options import SourceOptions
-from rmq_core.pipeline.sources.queues import QueuesSource
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -50,9 +47,7 @@ class Inputs:
 def reconcile(session: SparkSession, inputs: Inputs, progress: Progress = QUIET) -> dict[str, Any]:
     """Writes a report below ``inputs.reports`` and returns its summary. Raises `PipelineError`."""
     started_ms = int(time.time() * 1000)
-    run = inputs.run or time.strftime("%Y%m%dT%H%M%S-", time.gmtime()) + uuid.uuid4().hex[:6]
-    for source in (QueuesSource, JournalSource):
-        session.dataSource.register(source)
+    run = inputs.run or report.name_of_run()
     with plain_errors("the reconciliation stopped"):
         # Started again it looks at everything again, and writes over what it had written.
         return with_retries(lambda: _reconcile(session, inputs, progress, run, started_ms))

@@ -9,7 +9,7 @@ from rmq_core.journal.entries import MARKS as OF_JOURNALS
 from rmq_core.pipeline.histories import Closing, judge
 from rmq_core.pipeline.schemas import HISTORIES, INLINE, NO_CONTENT, OWN_CONTENT, PARTS, STEPS, UNSAID, ddl
 from rmq_core.pipeline.sources.decoding import SEQUENCE_BITS
-from rmq_core.pipeline.steps import FLAG_BITS, LATER, LETTER_BITS, LIVE, OLD, STEP_BITS, TAIL, UNKNOWN
+from rmq_core.pipeline.steps import FLAG_BITS, LATER, LETTER_BITS, LIVE, NAMES, OLD, STEP_BITS, TAIL, UNKNOWN
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -49,8 +49,8 @@ def replay(
 def _steps(events: DataFrame) -> DataFrame:
     from pyspark.sql import functions as F
 
-    place = F.find_in_set(F.col("event"), F.lit(",".join(KNOWN)))
-    event = F.when(place > 0, place - 1).otherwise(UNKNOWN)
+    place = F.find_in_set(F.col("event"), F.lit(",".join(NAMES)))
+    event = F.when(F.col("event").isin(*KNOWN), place - 1).otherwise(UNKNOWN)
     letters = (1 << LETTER_BITS) - 1
     origin, target = (F.ascii(name).bitwiseAND(letters) for name in ("origin", "target"))
     step = F.shiftleft(event, STEP_BITS) + F.shiftleft(origin, LETTER_BITS) + target

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import time
+import uuid
 from typing import TYPE_CHECKING, Any
 
 from rmq_core.errors import PipelineError
@@ -20,10 +21,16 @@ from rmq_core.pipeline.files import read_text, remove, write_text
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
+TABLES, SUMMARY = ("findings", "topics"), "summary.json"
 GAPS_MOST = 100
 LOOKED_AT = 5
 """So many finished reports, the newest, may be the one before; they are not written in the order they began."""
 OF_BUSINESS = ("missing_in_queue", "not_done", "unknown_to_business")
+
+
+def name_of_run() -> str:
+    """For one that nobody has named: such names sort by time."""
+    return time.strftime("%Y%m%dT%H%M%S-", time.gmtime()) + uuid.uuid4().hex[:6]
 
 
 def write_findings(findings: DataFrame, folder: str) -> DataFrame:
@@ -69,7 +76,7 @@ def summarize(
         before = session.read.schema(findings.schema).parquet(f"{reports}/{previous['run']}/findings")
         both = comparable(previous["inputs"], inputs)
         summary["changes"] = changes(before.where(both), findings.where(both))
-    write_text(session, f"{reports}/{run}/summary.json", json.dumps(summary, indent=1))
+    write_text(session, f"{reports}/{run}/{SUMMARY}", json.dumps(summary, indent=1))
     remove(session, work)
     return summary
 
@@ -110,7 +117,7 @@ def previous_run(
         if len(summaries) == LOOKED_AT:
             break
         try:
-            text = read_text(session, f"{reports}/{name}/summary.json")
+            text = read_text(session, f"{reports}/{name}/{SUMMARY}")
             summary = json.loads(text) if text else None
         except (ValueError, PipelineError):
             continue  # a damaged report of the past does not stop this one

@@ -21,9 +21,13 @@ _OURS = re.compile(r"rmq_core\.errors\.(\w+): (.+)")
 _TRANSIENT = re.compile(
     r"Python worker (?:failed to connect back|exited unexpectedly)|(?:Accept|Read) timed out|SocketTimeoutException"
     r"|Python worker process.{0,80}(?:timeout|timed out)|PYTHON_WORKER|Timed out while waiting for the Python"
+    # A Python of its was killed; of an end without a word Spark says nothing.
+    r"|Stream closed|Connection reset\b|Broken pipe|EOFException|terminated with exception:\s+SQLSTATE"
 )
+_DEAD, DEAD_MOST = "Stream closed", 12
+"""Where all its Pythons were killed, Spark fails once for each that had nothing to do, and forgets that one."""
 BUSY = (
-    "the machine was too busy: a Python process of Spark's did not answer in time, though it was tried"
+    "the machine was too busy: a Python process of Spark's did not answer in time, or was ended, though it was tried"
     f" {ATTEMPTS} times; run it again, or give the machine less to do. Nothing is lost"
 )
 
@@ -49,15 +53,20 @@ def is_transient(error: BaseException) -> bool:
 
 def with_retries(act: Callable[[], T], attempts: int = ATTEMPTS, pause_s: float = PAUSE_S) -> T:
     """Does something that can be started again; again, a few times, where it failed of a busy machine."""
-    for attempt in range(1, attempts):
+    busy = dead = 0
+    while True:
         try:
             return act()
         except Exception as error:
             if was_interrupted(error) or not is_transient(error):
                 raise
-            log.warning("attempt %d of %d failed: %s", attempt, attempts, str(error))
-            time.sleep(pause_s * 2 ** (attempt - 1))
-    return act()
+            is_dead = _DEAD in str(error)
+            busy, dead = busy + (not is_dead), dead + is_dead
+            if busy >= attempts or dead >= DEAD_MOST:
+                raise
+            log.warning("attempt %d failed: %s", busy + dead, str(error))
+            if not is_dead:
+                time.sleep(pause_s * 2 ** (busy - 1))
 
 
 _JAVA = re.compile(r"(?:[a-z]\w*\.)+[A-Z]\w*(?:Exception|Error): (.+)")

@@ -1,21 +1,37 @@
 """What a step of a message's history is: one number, and tables that tell what it means.
 
-The event's place in `EVENTS`, then where the message came from and went, the low bits of the letters of the route; or
+The event's place in `NAMES`, then where the message came from and went, the low bits of the letters of the route; or
 `LIVE`, and the place in `PARTS`; or `CARRIED`, and the letter of the copy (see `carried`). Above that flags.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
 from rmq_core.journal.entries import EVENTS, PLACES
 
+STEP_BITS, LETTER_BITS, FLAG_BITS = 10, 5, 16
+
 CARRIED, UNKNOWN, LIVE = 27, 28, 31
 """Instead of an event: what a closing state knows of a message; an event this version does not know; a row of the live
 queues."""
 
-STEP_BITS, LETTER_BITS, FLAG_BITS = 10, 5, 16
+
+def numbered(events: Sequence[str]) -> tuple[str, ...]:
+    """The names of all numbers, "" of those that are free: the events in their order, but for the five numbers from
+    `CARRIED` to `LIVE`. Closing states hold numbers, so none may ever come to mean anything else."""
+    apart = tuple({CARRIED: "carried", UNKNOWN: "unknown", LIVE: "live"}.get(n, "") for n in range(CARRIED, LIVE + 1))
+    first = [*events[:CARRIED], *[""] * (CARRIED - len(events))]
+    found = (*first, *apart, *events[CARRIED:])
+    free = (1 << FLAG_BITS - STEP_BITS) - len(found)
+    if free < 0:
+        raise ValueError(f"{-free} events more than a step has numbers")
+    return (*found, *[""] * free)
+
+
+NAMES = numbered(EVENTS)
 
 TAIL, LATER, OLD = 1, 2, 4
 """Flags of a step: no archive holds it yet; it came after the snapshot, and is not judged; a closing state covers it,
@@ -45,17 +61,17 @@ class Tables:
     def __init__(self) -> None:
         import numpy as np
 
-        steps, letters = np.arange(32 << STEP_BITS), (1 << LETTER_BITS) - 1
+        steps, letters = np.arange(len(NAMES) << STEP_BITS), (1 << LETTER_BITS) - 1
         self.event, origin, target = steps >> STEP_BITS, (steps >> LETTER_BITS) & letters, steps & letters
-        self.known = self.event <= UNKNOWN
         self.carried = self.event == CARRIED
-        self.moves = self.known & ~self.carried
+        self.moves = ~self.carried & (self.event != LIVE)
+        self.known = self.moves | self.carried
 
         def among(values: Any, several: str) -> Any:
             return self.moves & np.isin(values, [low(letter) for letter in several])
 
         def one_of(*names: str) -> Any:
-            return np.isin(self.event, [EVENTS.index(name) for name in names])
+            return np.isin(self.event, [NAMES.index(name) for name in names])
 
         merges = one_of("merged")
         self.change, self.leaves = {}, {}

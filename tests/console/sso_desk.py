@@ -74,6 +74,11 @@ class Provider(Process):
         said = json.dumps({"user": user, "groups": groups, "active": active})
         requests.post(f"{self.origin}/control/", said, timeout=30).raise_for_status()
 
+    def asked(self, user: str) -> int:
+        """How often the console has asked whether somebody is still there, and was told."""
+        found: dict[str, int] = requests.get(f"{self.origin}/control/", timeout=30).json()
+        return found.get(user, 0)
+
 
 class Browser:
     """Follows by hand: where one is sent is what a test looks at."""

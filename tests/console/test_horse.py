@@ -35,9 +35,9 @@ def test_a_job_ends_with_its_killed_worker(tmp_path: Path) -> None:
     with EmbeddedRedis() as server, Redis.from_url(server.url) as client:
         environ = os.environ | {"RMQ_REDIS_URL": server.url, "RMQ_DATA_DIR": str(tmp_path)}
         environ["DJANGO_SETTINGS_MODULE"] = "console.config.settings"  # not those of these tests
-        worker = subprocess.Popen([sys.executable, "manage.py", "jobs", "pipeline", "-v0"], cwd=BASE_DIR, env=environ)
+        worker = subprocess.Popen([sys.executable, "manage.py", "jobs", "default", "-v0"], cwd=BASE_DIR, env=environ)
         try:
-            Queue("rmq:pipeline", connection=client).enqueue("time.sleep", 600)
+            Queue("rmq:default", connection=client).enqueue("time.sleep", 600)
             horse = wait_until(lambda: child_of(worker.pid), timeout_s=60, what="the job has begun")
         finally:
             worker.send_signal(signal.SIGKILL)
@@ -56,14 +56,16 @@ def test_runs_get_a_worker_on_demand_and_operations_do_not_wait_for_them(tmp_pat
             operations, runs = (Queue(f"rmq:{name}", connection=client) for name in ("default", "pipeline"))
             short = runs.enqueue("time.sleep", 0)
             wait_until(lambda: short.is_finished, timeout_s=90, what="a run has a worker")
-            wait_until(lambda: child_of(jobs.pid) is None, timeout_s=90, what="its worker has ended")
-            runs.enqueue("time.sleep", 3 if number == signal.SIGTERM else 600)
-            worker = wait_until(lambda: child_of(jobs.pid), timeout_s=90, what="the next run has a worker") or 0
-            horse = wait_until(lambda: child_of(worker), timeout_s=90, what="that run has begun") or 0
+            worker = child_of(jobs.pid) or 0
+            assert worker, "it waits for the next one"
+            following = runs.enqueue("time.sleep", 3 if number == signal.SIGTERM else 600)
+            wait_until(lambda: following.get_status() == "started", timeout_s=90, what="the next run has begun")
+            assert child_of(jobs.pid) == worker and child_of(worker) is None, "in the same process"
             other = operations.enqueue("time.sleep", 0)
             wait_until(lambda: other.is_finished, timeout_s=90, what="an operation is done meanwhile")
         finally:
             jobs.send_signal(number)
             ended = jobs.wait(90)
         assert ended == (0 if number == signal.SIGTERM else -number)
-        wait_until(lambda: state(worker)[0] == state(horse)[0] == "Z", what="the worker and its run have ended as well")
+        wait_until(lambda: state(worker)[0] == "Z", what="the worker has ended as well")
+        assert number == signal.SIGKILL or following.get_status(refresh=True) == "finished"

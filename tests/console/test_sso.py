@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from urllib.parse import parse_qs, urlsplit
 
@@ -11,7 +10,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from console.config.environment import read_environment
 from rmq_core.embedded.redis import EmbeddedRedis
-from tests.console.sso_desk import RENEW_MS, Browser, Process, Provider, console_with, token_of
+from tests.console.sso_desk import Browser, Process, Provider, console_with, token_of
 from tests.support.waiting import wait_until
 
 Desk = tuple[Provider, Process, str]
@@ -83,9 +82,12 @@ def test_roles_follow_and_who_is_gone_is_out(desk: Desk, browser: Browser) -> No
     assert "operate" in browser.me()["permissions"]
     provider.has("cid", "lookers")
     wait_until(lambda: browser.me()["permissions"] == ["view_live"], what="the roles to follow")
-    for _ in range(2):  # each time with the newest refresh token
-        time.sleep(RENEW_MS / 1000)
-        assert browser.me()["name"] == "cid"
+    before = provider.asked("cid")
+    for turn in (1, 2):  # each time with the newest refresh token
+        wait_until(
+            lambda: browser.me()["name"] == "cid" and provider.asked("cid") >= before + turn,  # noqa: B023
+            what="the provider to be asked again",
+        )
     provider.has("cid", "lookers", active=False)
     wait_until(lambda: browser.get("api/v1/me").status_code == 401, what="who is gone to be out")
     assert browser.get("workers/").status_code == 302
@@ -113,9 +115,10 @@ def test_a_provider_that_is_away_puts_nobody_out(desk: Desk, browser: Browser) -
     provider.has("fay", "lookers")
     browser.sign_in("fay", DOOR)
     provider.end()
-    for _ in range(2):
-        time.sleep(RENEW_MS / 1000)
-        assert browser.me()["name"] == "fay"
+    wait_until(
+        lambda: browser.me()["name"] == "fay" and desk[1].log.count("is away, and") == 2,
+        what="the console to have asked twice in vain",
+    )
     answer = Browser(desk[2]).get(DOOR)
     assert answer.status_code == 502 and "Signing in did not work" in answer.text
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import pytest
 
@@ -14,6 +12,7 @@ from rmq_core import RMQ, Addressed, AsyncRMQ, Control, Topic, TopicKind
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.protocol.scripts import one
 from rmq_core.protocol.takes import takeover
+from tests.support.deadly import Deadly
 
 ENOUGH = 60
 TOPICS = ("work", "ship", "alarm")
@@ -22,40 +21,15 @@ ALARM = Addressed("alarm", "alarm", priority=20)
 SET = [Addressed("work", each, priority=20) for each in "ab"]
 
 
-class Deadly:
-    """Ends the process at its nth step: before or after an exchange."""
+def watched(rmq: RMQ, last: int) -> RMQ:
+    """A client of a process that ends before or after an exchange."""
+    rmq.connection.run = Deadly(last).around(rmq.connection.run)  # type: ignore[method-assign]
+    return rmq
 
-    def __init__(self, last: int) -> None:
-        self.left = last
 
-    def step(self) -> None:
-        if self.left == 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-        self.left -= 1
-
-    def watch(self, rmq: RMQ) -> RMQ:
-        run = rmq.connection.run
-
-        def around(requests: Any) -> Any:
-            self.step()
-            replies = run(requests)
-            self.step()
-            return replies
-
-        rmq.connection.run = around  # type: ignore[method-assign]
-        return rmq
-
-    def watch_async(self, rmq: AsyncRMQ) -> AsyncRMQ:
-        run = rmq.connection.run
-
-        async def around(requests: Any) -> Any:
-            self.step()
-            replies = await run(requests)
-            self.step()
-            return replies
-
-        rmq.connection.run = around  # type: ignore[method-assign]
-        return rmq
+def watched_async(rmq: AsyncRMQ, last: int) -> AsyncRMQ:
+    rmq.connection.run = Deadly(last).around_async(rmq.connection.run)  # type: ignore[method-assign]
+    return rmq
 
 
 def send_one(rmq: RMQ) -> None:
@@ -97,7 +71,7 @@ class Stage:
         child = os.fork()
         if child == 0:
             try:
-                act(Deadly(last).watch(RMQ(self.url, self.namespace)))
+                act(watched(RMQ(self.url, self.namespace), last))
             finally:
                 os._exit(0)
         return os.waitpid(child, 0)[1] != 0
@@ -107,7 +81,7 @@ class Stage:
 
         async def ack() -> None:
             async with AsyncRMQ(self.url, self.namespace) as rmq:
-                await ack_all_async(Deadly(last).watch_async(rmq))
+                await ack_all_async(watched_async(rmq, last))
 
         child = os.fork()
         if child == 0:

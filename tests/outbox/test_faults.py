@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 from django.db import connections, transaction
@@ -14,45 +11,27 @@ from console import outbox
 from console.outbox import clients
 from console.outbox.relay import Relay
 from tests.outbox.conftest import LEASE_MS, Shop
+from tests.support.deadly import Deadly
 
 EXPECTED = ["a1", "b1", "a2", "b2"]
 ENOUGH = 200
 
 
-class Deadly:
-    """Ends the process at its nth step: before or after a statement, a commit, or an exchange with the queue."""
-
-    def __init__(self, last: int) -> None:
-        self.left = last
-
-    def step(self) -> None:
-        if self.left == 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-        self.left -= 1
-
-    def around(self, act: Callable[..., Any]) -> Callable[..., Any]:
-        def wrapped(*args: Any, **options: Any) -> Any:
-            self.step()
-            result = act(*args, **options)
-            self.step()
-            return result
-
-        return wrapped
-
-    def watch(self, alias: str) -> None:
-        connection = connections[alias]
-        connection.execute_wrappers.append(
-            lambda execute, sql, params, many, context: self.around(execute)(sql, params, many, context)
-        )
-        connection._commit = self.around(connection._commit)
-        for client in (clients.quick(), clients.patient()):
-            client.connection.run = self.around(client.connection.run)  # type: ignore[method-assign]
-            client.connection.stream = self.around(client.connection.stream)  # type: ignore[method-assign]
+def watch(alias: str, last: int) -> None:
+    """This process ends before or after a statement, a commit, or an exchange with the queue."""
+    deadly, connection = Deadly(last), connections[alias]
+    connection.execute_wrappers.append(
+        lambda execute, sql, params, many, context: deadly.around(execute)(sql, params, many, context)
+    )
+    connection._commit = deadly.around(connection._commit)
+    for client in (clients.quick(), clients.patient()):
+        client.connection.run = deadly.around(client.connection.run)  # type: ignore[method-assign]
+        client.connection.stream = deadly.around(client.connection.stream)  # type: ignore[method-assign]
 
 
 def work(alias: str, last: int) -> None:
     """The business, and then a relay; in a child."""
-    Deadly(last).watch(alias)
+    watch(alias, last)
     with transaction.atomic(using=alias):
         with connections[alias].cursor() as cursor:
             cursor.execute("INSERT INTO orders VALUES (1)")

@@ -22,12 +22,13 @@ from tests.support.spark_python import forked_python
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+HERE = f"{Path(__file__).parent}{os.sep}"
 PATIENCE_S = 900  # Spark starts slowly on a busy machine
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if Path(__file__).parent in item.path.parents:
+        if str(item.path).startswith(HERE):
             item.add_marker(pytest.mark.timeout(PATIENCE_S))
 
 

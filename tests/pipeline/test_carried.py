@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from rmq_core.journal.entries import EVENTS
 from rmq_core.pipeline.histories import Closing, histories
 from rmq_core.pipeline.schemas import PARTS, STEPS, arrow
-from rmq_core.pipeline.steps import FLAG_BITS, LETTER_BITS, LIVE, OLD, STEP_BITS, TAIL, low
+from rmq_core.pipeline.steps import FLAG_BITS, LETTER_BITS, LIVE, NAMES, OLD, STEP_BITS, TAIL, UNKNOWN, low
 from tests.pipeline.frames import DUE, T0, Slot
 from tests.pipeline.legal import legal_steps
 
@@ -54,7 +54,7 @@ def told(slot: Slot, life: int, random: Random) -> list[dict[str, Any]]:
     rows = []
     for row in slot.entries:
         event, score = row["event"], row["score"] if row["score"] is not None else -1
-        number = EVENTS.index(event) if event in EVENTS else 28
+        number = NAMES.index(event) if event in EVENTS else UNKNOWN
         step = (number << STEP_BITS) + (low(row["origin"]) << LETTER_BITS) + low(row["target"])
         failed = event in ("retried", "died")
         rows.append(

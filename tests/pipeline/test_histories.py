@@ -9,11 +9,10 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rmq_core.journal.entries import EVENTS
 from rmq_core.pipeline.histories import histories
 from rmq_core.pipeline.schemas import STEPS, arrow
 from rmq_core.pipeline.sources.decoding import SEQUENCE_BITS
-from rmq_core.pipeline.steps import LETTER_BITS, STEP_BITS
+from rmq_core.pipeline.steps import LETTER_BITS, NAMES, STEP_BITS
 
 LIVES = {
     b"done": [("sent", "ns", 1_000), ("taken", "sp", 9), ("acked", "p-", 0)],
@@ -30,7 +29,7 @@ def rows(ids: list[bytes]) -> pa.RecordBatch:
     lines: list[dict[str, Any]] = []
     for id in ids:
         for n, (event, (origin, target), score) in enumerate(LIVES[id]):
-            step = (EVENTS.index(event) << STEP_BITS) + ((ord(origin) & 31) << LETTER_BITS) + (ord(target) & 31)
+            step = (NAMES.index(event) << STEP_BITS) + ((ord(origin) & 31) << LETTER_BITS) + (ord(target) & 31)
             lines.append(
                 {
                     **{"topic": "work", "slot": 0, "id": id, "position": (n + 1) * 1_000 << SEQUENCE_BITS, "seq": 0},

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -20,6 +22,7 @@ from rmq_core.pipeline.archive import archive
 from rmq_core.pipeline.archived import Archive
 from rmq_core.pipeline.sources.options import SourceOptions
 from tests.pipeline.journal_rows import FAR_MS, exactly, rows, transitions
+from tests.support.descendants import descendants
 from tests.support.proxy import TcpProxy
 from tests.support.spark import SUBMIT_ARGS
 from tests.support.waiting import wait_until
@@ -112,6 +115,10 @@ def test_killed_and_interrupted(
     )
     wait_until(lambda: len(Archive(spark, str(kept)).definitions()) == 2, timeout_s=START_S, what="its definition")
     until_committed(kept, 2)  # the files are there a moment before they count
+    end_pythons(first)
+    client.send("later", FixedTimeMessage("y", due_ms=FAR_MS), allow_past=True)
+    wait_until(lambda: committed(kept) == 3 or not first.is_running, timeout_s=START_S, what="it to go on")
+    assert committed(kept) == 3
     before = committed(kept)
     stall_at(proxy, b"XRANGE", 3, lambda: send(client, 1))
     assert any(kept.glob("events/.spark-staging-*/**/*.parquet")), "it is in the middle of writing"
@@ -140,6 +147,14 @@ def test_killed_and_interrupted(
     assert not (reports / "cut" / "summary.json").exists()
     said = (tmp_path / "errors").read_text().splitlines()
     assert [line for line in said if " %  " not in line] == ["interrupted: nothing half done counts"] * 2
+
+
+def end_pythons(job: Child) -> None:
+    """Kills what Spark has started as Python."""
+    for pid in descendants(job.pid):
+        with contextlib.suppress(OSError):
+            if b"-m\0pyspark." in Path(f"/proc/{pid}/cmdline").read_bytes():
+                os.kill(pid, signal.SIGKILL)
 
 
 def ends(child: Child, proxy: TcpProxy) -> None:

@@ -14,8 +14,9 @@ from rmq_core import RMQ, Control, FixedTimeMessage, Topic, TopicKind
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.model.topic import Journal
 from rmq_core.pipeline.archive import archive
+from rmq_core.pipeline.lost import LeftOut, decide
 from rmq_core.pipeline.put_back import put_back
-from rmq_core.pipeline.restore import decide, restore
+from rmq_core.pipeline.restore import Restored, restore
 from rmq_core.pipeline.sources.options import SourceOptions
 from tests.pipeline import parquet
 
@@ -163,3 +164,11 @@ def test_which_lives_come_back(rows: list[dict[str, Any]], lost: list[int], left
     found, alone, left_out = decide(rows)
     assert ([each[2] for each in found], [each.reason for each in left_out]) == ([lost] if lost else [], left)
     assert alone == (not lost and not left)
+
+
+def test_slots_that_are_left_out_are_all_named() -> None:
+    slots = [0, 1, 2, 3, 7, 9, 10]
+    left = (*(LeftOut("work", slot, "file", "") for slot in reversed(slots)), LeftOut("work", 4, "off", ""))
+    (of_files, of_journal) = Restored(0, 0, 0, (), 0, left).sentences()
+    assert "topic work, slot 0-3, 7, 9-10: its history is not whole (file)" in of_files
+    assert "topic work, slot 4: its history is not whole (off)" in of_journal

@@ -101,6 +101,7 @@ def test_what_goes_on_failing_is_said_in_a_sentence(
     options = SourceOptions(client.target.url, client.keyspace.namespace, (), 2)
     live(client)
     archive(spark, options, str(tmp_path / "archive"), compacting=False)
+    client.send("work", PriorityMessage("news", 20))  # else no stream begins
     inputs = Inputs(options, str(tmp_path / "archive"), str(tmp_path / "reports"))
     for module, name, job, said in (
         (archiving, "batch_writer", lambda: archive(spark, options, inputs.archive), "the archive stopped"),

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from oauth2_provider.oauth2_validators import OAuth2Validator
+
+ASKED = Counter[str]()
+"""How often a console wanted to know whether somebody is still there."""
 
 
 class Claims(OAuth2Validator):
@@ -19,6 +23,7 @@ class Claims(OAuth2Validator):
         }
 
     def validate_refresh_token(self, refresh_token: Any, client: Any, request: Any, *args: Any, **kwargs: Any) -> bool:
-        return (
-            super().validate_refresh_token(refresh_token, client, request, *args, **kwargs) and request.user.is_active
-        )
+        known = super().validate_refresh_token(refresh_token, client, request, *args, **kwargs)
+        if known:
+            ASKED[request.user.username] += 1
+        return known and request.user.is_active

@@ -1,7 +1,7 @@
 """A real OpenID provider (django-oauth-toolkit) as a process of its own: `python -m tests.support.oidc_provider PORT`.
 
 It wants PKCE, signs its tokens, knows refresh tokens and signing out. `POST /control/ {"user", "groups", "active"}`
-says who is there and in which groups.
+says who is there and in which groups; `GET /control/` how often each was asked for again.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ def configure(port: int) -> None:
         ROOT_URLCONF=__name__,
         DATABASES={"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}},
         USE_TZ=True,
+        PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"],  # of people, and of the client's secret
         SESSION_COOKIE_NAME="provider_session",
         CSRF_COOKIE_NAME="provider_csrf",
         INSTALLED_APPS=[
@@ -112,6 +113,10 @@ def control(request: object) -> object:
     from django.contrib.auth.models import Group, User
     from django.http import JsonResponse
 
+    from tests.support.oidc_claims import ASKED
+
+    if request.method == "GET":  # type: ignore[attr-defined]
+        return JsonResponse(ASKED)
     wanted = json.loads(request.body)  # type: ignore[attr-defined]
     user, made = User.objects.get_or_create(username=wanted["user"], email=f"{wanted['user']}@example.com")
     if made:

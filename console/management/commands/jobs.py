@@ -12,7 +12,8 @@ from rq.logutils import setup_loghandlers
 
 from console.database import refuse_unknown_tables
 from console.errors import OtherConsole
-from console.supervise.horse import TetheredWorker
+from console.jobs.kept_program import keeping
+from console.supervise.horse import OwnProcessWorker, TetheredWorker
 from console.supervise.on_demand import on_demand
 from console.usecases.job_queue import OPERATIONS, RUNS, queue_of
 from console.usecases.same_database import refuse_from_the_start
@@ -28,6 +29,7 @@ class Command(BaseCommand):
         parser.add_argument("queues", nargs="*", help="default, pipeline; both where none is named")
         parser.add_argument("--name", help="of the job worker, unique")
         parser.add_argument("--burst", action="store_true", help="end when nothing is left")
+        parser.add_argument("--idle", type=int, metavar="SECONDS", help="end when nothing has come for so long")
         parser.add_argument("--with-scheduler", action="store_true", help="also start jobs of later times")
         parser.add_argument("--on-demand", metavar="QUEUE", help="start a worker for this one while it has jobs")
 
@@ -43,9 +45,20 @@ class Command(BaseCommand):
         queues = [queue_of(name) for name in options["queues"] or known]
         try:
             refuse_from_the_start()
-            worker = TetheredWorker(queues, name=options["name"], connection=queues[0].connection)
+            only_runs = options["queues"] == [RUNS]
+            kind = OwnProcessWorker if only_runs else TetheredWorker
+            worker = kind(queues, name=options["name"], connection=queues[0].connection)
             connections.close_all()  # jobs run in forked processes, which must not share them
-            with on_demand(apart, queue_of(apart)) if apart else contextlib.nullcontext():
-                worker.work(burst=options["burst"], with_scheduler=options["with_scheduler"], logging_level=level)
+            with contextlib.ExitStack() as beside:
+                if only_runs:
+                    beside.enter_context(keeping())
+                if apart:
+                    beside.enter_context(on_demand(apart, queue_of(apart)))
+                worker.work(
+                    burst=options["burst"],
+                    max_idle_time=options["idle"],
+                    with_scheduler=options["with_scheduler"],
+                    logging_level=level,
+                )
         except (OtherConsole, ConnectionError) as error:
             raise CommandError(str(error)) from None

@@ -32,6 +32,7 @@ if not lifted then
   return {0, 0, 0}
 end
 if not is_over(lifted) then
+  lifted.kind = lifted.kind == 'f' and 'b' or lifted.kind -- it waits for nothing any more
   lifted.until_ms = now
   write_holds(HOLDS)
 end

@@ -13,6 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
+from django.db import OperationalError
 
 from console.alerts import channels, delivering, webhook
 from console.alerts.webhook import NotSent
@@ -179,6 +180,24 @@ def test_killed_between_arriving_and_marking_it_comes_again_with_the_same_id(
     round_at(NOW_MS + delivering.CLAIM_MS)
     assert len({json.loads(body)["id"] for _, body in hook.got}) == 1 and len(hook.got) == 2
     assert AlertDelivery.objects.get().state == "sent"
+
+
+@db
+def test_it_is_marked_where_somebody_else_was_writing(hook: Hook, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unmarked, it would be told again after a minute, and that it is over would wait as long."""
+    mark, left = delivering._mark, [OperationalError("database table is locked")] * 2
+
+    def locked_at_first(delivery: AlertDelivery, now_ms: int) -> None:
+        if left:
+            raise left.pop()
+        mark(delivery, now_ms)
+
+    monkeypatch.setattr(delivering, "_mark", locked_at_first)
+    monkeypatch.setattr(delivering, "MARK_AGAIN_S", (0, 0))
+    row = told(hook.address)
+    round_at(NOW_MS)
+    row.refresh_from_db()
+    assert (row.state, len(hook.got)) == ("sent", 1)
 
 
 @db

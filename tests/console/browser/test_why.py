@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 from rmq_core import StreamMessage, TopicKind
 from tests.console.browser.conftest import forgive
 from tests.console.browser.contexts import Contexts
-from tests.console.conftest import Queue
+from tests.console.conftest import FAR, Queue
 from tests.console.stack import Stack
 from tests.support.waiting import wait_until
 
@@ -43,7 +43,7 @@ def test_the_topic_the_slot_and_the_message_say_it(open_page: Open, queue: Queue
 
 
 def test_a_name_is_shown_and_never_run(open_page: Open, queue: Queue, contexts: Contexts) -> None:
-    queue.topic("lone", slots=1)
+    queue.topic("lone", slots=1, visibility_timeout_ms=FAR)  # it stays in flight, however long the page takes
     for key in (HOSTILE, "next"):
         queue.delayed(key, topic="lone", in_ms=0)
     assert queue.client.take("lone", timeout_ms=2_000)
@@ -64,6 +64,7 @@ def test_an_entry_that_a_group_has_not_come_to(open_page: Open, queue: Queue, co
     sent = [queue.client.send("events", StreamMessage(f"{n}")) for n in range(3)]
     page = open_page(f"/topics/events@g/message/?id={sent[-1].id}&slot=0")
     expect(page.locator(".rc-why")).to_contain_text("2 entries of its slot come before it")
+    expect(page.locator(".rc-timeline")).not_to_contain_text("Loading")  # asked beside that, and refused
     forgive(page, 404)  # it is no message of the group yet
     contexts.close()
     queue.control.delete_topic("events", force=True)

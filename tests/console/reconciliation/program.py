@@ -6,6 +6,7 @@ What it is to do is in the environment variable RUN_AS: `well`, `fails`, `hangs`
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import sys
@@ -24,12 +25,24 @@ FINDINGS = [
 
 
 def main() -> int:
+    if sys.argv[1:2] != ["serve"]:
+        return work(sys.argv[1:])
+    for line in sys.stdin:
+        asked = json.loads(line)
+        with Path(asked["log"]).open("a") as log, contextlib.redirect_stderr(log):
+            code = work(asked["arguments"])
+        print(json.dumps({"ended": code}), flush=True)
+    return 0
+
+
+def work(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("command")
-    for name in ("namespace", "archive", "reports", "run", "ledger", "progress"):
+    for name in ("namespace", "archive", "reports", "run", "ledger", "progress", "into", "at"):
         parser.add_argument(f"--{name}", default="")
     parser.add_argument("--topic", action="append", default=[])
-    given = parser.parse_args()
+    parser.add_argument("--dry-run", action="store_true")
+    given = parser.parse_args(arguments)
     how = os.environ.get("RUN_AS", "well")
     for at, stage in enumerate(("snapshot", "replay", "report")):
         print(json.dumps({"stage": stage, "done": 1, "total": 2, "percent": 30 * at}), flush=True)
@@ -45,7 +58,11 @@ def main() -> int:
     if given.command == "restore":
         left = {"topic": "orders", "slot": 3, "reason": "file", "advice": "bring it back"}
         said = ["left out: topic orders, slot 3: its history is not whole (file). Bring it back."]
-        print(json.dumps({"restored": 12, "present": 1, "left_out": [left], "said": said}), flush=True)
+        if given.into:
+            said = [f"into {given.into} at {given.at or 'present'}{', counted only' * given.dry_run}"]
+        counts = {"orders": {"waiting": 10, "dead": 2}}
+        told = {"restored": 12, "present": 1, "left_out": [left], "said": said, "counts": counts}
+        print(json.dumps(told), flush=True)
     return 0
 
 

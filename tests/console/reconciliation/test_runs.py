@@ -82,6 +82,28 @@ def test_a_restore_says_what_it_did_and_what_it_left_out(office: Office) -> None
     assert shapes.detail_json(office.do(), True)["restored"] is None
 
 
+def test_a_rehearsal_needs_no_word_for_it_touches_nothing_that_is_in_use(office: Office) -> None:
+    run = office.do(kind="restore", into="trial", at_ms=1_700_000_000_500, dry_run=True)
+    shown = shapes.detail_json(run, True)
+    assert (shown["into"], shown["at_ms"], shown["dry_run"]) == ("trial", 1_700_000_000_500, True)
+    assert shown["restored"]["said"] == ["into trial at 2023-11-14T22:13:20.500000+00:00, counted only"]
+    assert shown["restored"]["counts"] == [
+        {"topic": "orders", "state": "waiting", "n": 10},
+        {"topic": "orders", "state": "dead", "n": 2},
+    ]
+    assert AuditEntry.objects.get().query["into"] == "trial"
+    assert office.do(kind="restore", into="trial").state == "done"
+    for wanted, why in (
+        ({"kind": "restore"}, "Type “restore” to confirm"),
+        ({"kind": "restore", "into": options().namespace}, "the namespace itself"),
+        ({"kind": "restore", "at_ms": 5}, "say which"),
+        ({"kind": "archive", "into": "trial"}, "Only a restore is rehearsed"),
+        ({"kind": "reconcile", "dry_run": True}, "Only a restore is rehearsed"),
+    ):
+        with pytest.raises(BadRequest, match=why):
+            office.start(**wanted)
+
+
 def test_what_failed_names_no_folder_of_the_server(office: Office, settings: Any) -> None:
     words = f"the ledger {options().pipeline_ledgers}/flights.csv lacks a column (file:{options().pipeline_reports}/x)"
     assert run_places.plain(words) == "the ledger flights.csv lacks a column (x)"

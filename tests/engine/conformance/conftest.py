@@ -6,6 +6,7 @@ it is tried, such as kinds of topics, is tried in full on one of them; the other
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack
@@ -56,15 +57,14 @@ BENCHES_AT = {each.values[0]: position for position, each in enumerate(BENCHES)}
 
 
 THOROUGH = ("async", "redis")
+HERE = f"{Path(__file__).parent}{os.sep}"
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leaves each bench but `THOROUGH` one of the values of a scenario; decision 275."""
 
     def scenario(item: Any) -> tuple[str, tuple[str, str]] | None:
-        own = (
-            {**item.callspec.params} if Path(__file__).parent in item.path.parents and hasattr(item, "callspec") else {}
-        )
+        own = {**item.callspec.params} if hasattr(item, "callspec") and str(item.path).startswith(HERE) else {}
         bench = own.pop("bench", THOROUGH)
         return (item.nodeid.partition("[")[0], bench) if own and bench in BENCHES_AT and bench != THOROUGH else None
 

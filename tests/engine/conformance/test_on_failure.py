@@ -66,6 +66,19 @@ async def test_they_wait_no_longer_than_it_does(bench: Bench, how: str) -> None:
     assert [first.text, *await texts(bench)] == ["a2", "a3"]
 
 
+async def test_they_wait_for_none_that_has_expired(bench: Bench) -> None:
+    await begin(bench)
+    for name, expires_ms in (("a1", 300), ("a2", 0)):
+        message = PriorityMessage(name, 20, key=name, slot_basis="a", expires_ms=expires_ms)
+        await bench.q.send("work", message)
+    await bench.q.nack(await bench.take_one())
+    assert await texts(bench) == []
+    (hold,) = await bench.inspector.holds("work")
+    assert hold.of == "failure" and hold.until_ms is not None
+    first = await bench.take_one()
+    assert (first.text, await bench.inspector.holds("work")) == ("a2", [])
+
+
 async def test_one_that_names_no_basis_holds_up_nobody(bench: Bench) -> None:
     await begin(bench)
     await bench.q.send("work", "x", priority=20)

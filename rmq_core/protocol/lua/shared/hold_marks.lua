@@ -31,10 +31,12 @@ if HOLDS or LISTS_HOLDS then
   function hold_end()
     local first, notes, there = nil, {}, {}
     for _, hold in ipairs(HOLDS or {}) do
-      if hold.until_ms > 0 then
-        first = math.min(first or hold.until_ms, hold.until_ms)
-      elseif hold.kind == 'f' then
+      if hold.kind == 'f' then
         notes[#notes + 1] = hold.note
+      end
+      -- One that failed, and is in flight again, or whose end somebody has moved, is looked for as the others are.
+      if hold.until_ms > (hold.kind == 'f' and now or 0) then
+        first = math.min(first or hold.until_ms, hold.until_ms)
       end
     end
     if ORDER and ORDER.skip_after > 0 then

@@ -20,11 +20,30 @@ if HOLDS or LISTS_HOLDS then
     return length and length ~= '0' and string.sub(body, from, from + length - 1) or id
   end
 
-  -- Its time is over, or somebody has lifted it, or what it waits for is done or dead, or nothing waits: what it keeps
-  -- back goes on.
+  -- When a message expires; nil: never.
+  local function expires_ms(body)
+    return tonumber(body and string.match(body, '^\3e(%d+)') or nil)
+  end
+
+  -- Whether one that failed is done, or dead, or has expired before its next try. What merges may have moved its end.
+  local function has_ended(id, timed_out)
+    if redis.call('ZSCORE', PREPARE, id) then
+      return false
+    elseif not waiting(id) then
+      return true
+    end
+    local ends_ms = timed_out and expires_ms(redis.call('HGET', BODY, id))
+    return ends_ms and ends_ms <= now
+  end
+
+  -- Its time is over, or somebody has lifted it, or what it waits for has ended, or nothing waits: what it keeps back
+  -- goes on.
   function is_over(hold)
-    return hold.until_ms > 0 and hold.until_ms <= now
-      or hold.kind == 'f' and not (waiting(hold.note) or redis.call('ZSCORE', PREPARE, hold.note))
+    local timed_out = hold.until_ms > 0 and hold.until_ms <= now
+    if hold.kind == 'f' then
+      return has_ended(hold.note, timed_out)
+    end
+    return timed_out
       or hold.kind == 'o' and not (ORDER and redis.call('EXISTS', ORDER_WAITS) == 1)
   end
 
@@ -170,7 +189,8 @@ if HOLDS or LISTS_HOLDS then
   if WAITS then
     -- The message has failed and waits for its next try: until it is done, or dead, the others of its slot basis wait.
     function wait_behind(id)
-      local basis = held_basis(id, redis.call('HGET', BODY, id))
+      local body = redis.call('HGET', BODY, id)
+      local basis, ends_ms = held_basis(id, body), expires_ms(body)
       if basis == id then
         return -- its sender gave none: no other belongs to it
       end
@@ -184,7 +204,7 @@ if HOLDS or LISTS_HOLDS then
         end
       end
       if failed < FAILED_MOST then
-        new_hold('f', basis, nil, id)
+        new_hold('f', basis, ends_ms and ends_ms - now, id)
       end
     end
   end

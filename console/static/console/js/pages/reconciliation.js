@@ -14,7 +14,7 @@ import { planDialog } from "../parts/plandialog.js";
 import { RunBar } from "../parts/runbar.js";
 import { RunCharts } from "../parts/runcharts.js";
 import { isLive, JOBS, outcome, scope } from "../parts/runwords.js";
-import { askRun } from "../parts/startrun.js";
+import { askRun, askSchedule } from "../parts/startrun.js";
 
 class Row {
   constructor(/** @type {Api.Run} */ run) {
@@ -125,6 +125,7 @@ function showSchedules(/** @type {Api.Schedule[]} */ found) {
             button(each.enabled ? gettext("Disable") : gettext("Enable"), () =>
               change(patch(`reconciliations/schedules/${each.id}`, { enabled: !each.enabled })),
             ),
+            button(gettext("Edit"), () => askSchedule(each, () => list.load())),
             button(gettext("Delete"), () => askDelete(each)),
           ),
         ),

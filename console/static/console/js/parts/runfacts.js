@@ -5,7 +5,7 @@ import { dateTime, exact } from "../core/format.js";
 import { page } from "../core/page.js";
 import { fill, gettext } from "../core/text.js";
 import { pairList } from "./failure.js";
-import { FINDINGS, GAPS, scope } from "./runwords.js";
+import { COPIES, FINDINGS, GAPS, scope } from "./runwords.js";
 
 /** @import { Pair } from "./failure.js" */
 
@@ -55,6 +55,9 @@ export function runFacts(/** @type {Api.Detail} */ run) {
     [gettext("Created"), dateTime(run.created_ms)],
     [gettext("Started"), run.started_ms ? dateTime(run.started_ms) : ""],
     [gettext("Finished"), run.finished_ms ? dateTime(run.finished_ms) : ""],
+    [gettext("Nothing has moved since"), run.same_as ? other(run.same_as) : ""],
+    [gettext("As it was at"), run.at_ms === null ? "" : dateTime(run.at_ms)],
+    [gettext("Copies, by topic and state"), run.restored?.counts?.length ? run.restored.counts.map(copies) : ""],
     [gettext("Compared with"), run.compared_with ? other(run.compared_with) : ""],
     [gettext("Changes"), changes.length ? changes : ""],
     [
@@ -80,3 +83,6 @@ function read(said) {
     lines.push(fill(gettext("Read from the beginning: %(topics)s"), { topics: whole.slice(0, 20).join(", ") }));
   return lines.map((line) => h("div", {}, line));
 }
+
+const copies = (/** @type {{ topic: string, state: string, n: number }} */ { topic, state, n }) =>
+  h("div", {}, `${topic}: ${exact(n)} ${COPIES[state] ?? state}`);

@@ -13,6 +13,7 @@ export const JOBS = {
 /** @type {Record<string, string>} */
 export const STAGES = {
   start: gettext("Starting Spark"),
+  look: gettext("Looking for what has moved"),
   snapshot: gettext("Reading the queues"),
   journals: gettext("Reading the journals"),
   replay: gettext("Replaying every message"),
@@ -86,16 +87,40 @@ export const OUTCOMES = {
 export const isLive = (/** @type {{ state: string }} */ run) => ["queued", "running", "stopping"].includes(run.state);
 
 /** What a run is about. */
-export function scope(/** @type {{ topics: string[], ledger: string }} */ run) {
-  const topics = run.topics.length ? run.topics.join(", ") : gettext("all topics");
-  return run.ledger ? `${topics} · ${fill(gettext("ledger %(name)s"), { name: run.ledger })}` : topics;
+export function scope(/** @type {{ topics: string[], ledger: string, into?: string, dry_run?: boolean }} */ run) {
+  const parts = [run.topics.length ? run.topics.join(", ") : gettext("all topics")];
+  if (run.ledger) parts.push(fill(gettext("ledger %(name)s"), { name: run.ledger }));
+  if (run.into) parts.push(fill(gettext("rehearsal in %(name)s"), { name: run.into }));
+  if (run.dry_run) parts.push(gettext("only counted"));
+  return parts.join(" · ");
+}
+
+/**
+ * Copies of messages that a restore puts back, by the state they were in.
+ * @type {Record<string, string>}
+ */
+export const COPIES = {
+  waiting: gettext("waiting"),
+  retrying: gettext("retrying"),
+  in_flight: gettext("in flight"),
+  dead: gettext("dead"),
+  without_content: gettext("stay away: no journal holds their content"),
+};
+
+/** What a run in the queue waits for. */
+function waitsFor(/** @type {Api.Waited | null} */ before) {
+  if (!before) return gettext("Waits for a job worker");
+  const stage = STAGES[before.stage] ?? before.stage;
+  return fill(gettext("Waits for: %(run)s"), { run: [JOBS[before.kind], stage].filter(Boolean).join(" · ") });
 }
 
 /** What came of a run, in words. */
 export function outcome(/** @type {Api.Run & { restored?: Api.Detail["restored"] }} */ run) {
   if (run.error) return run.error;
+  if (run.state === "queued") return waitsFor(run.waits_for);
   if (run.state === "done" && run.restored) {
     const { back, present } = run.restored;
+    if (run.dry_run) return fill(gettext("%(n)s would be put back"), { n: exact(back) });
     return fill(gettext("%(n)s put back, %(present)s were there already"), { n: exact(back), present: exact(present) });
   }
   if (run.state !== "done" || run.kind !== "reconcile") return "";
