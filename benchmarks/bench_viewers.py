@@ -18,7 +18,7 @@ TOPICS = 1_000
 SLOTS = 16
 CHANGING = 100
 VIEWERS = 500
-WARM_UP_S = 10.0
+WARM_UP_S = 20.0
 HOUR_MS = 3_600_000
 
 
@@ -87,7 +87,7 @@ async def watched(
     console: ConsoleStack, cookie: str, pids: tuple[int, int], watch_s: float
 ) -> tuple[float, float, float]:
     counts = [0] * VIEWERS
-    address = f"{console.address.replace('http', 'ws')}/live/overview/"
+    address = f"{console.address.replace('http', 'ws')}/live/overview/?changes=1"
     headers = {"Cookie": f"rmq_session={cookie}", "Origin": console.address}
 
     async def view(index: int) -> None:
@@ -106,6 +106,9 @@ async def watched(
     took = time.perf_counter() - began
     fewest = min(now - then for now, then in zip(counts, first, strict=True)) / took
     keeper, web = (100 * (cpu_seconds(pid) - then) / took for pid, then in zip(pids, cpu, strict=True))
+    ended = [each for each in viewers if each.done()]
+    if ended:
+        raise RuntimeError(f"{len(ended)} of {VIEWERS} viewers were cut off: {ended[0].exception()!r}")
     for each in viewers:
         each.cancel()
     await asyncio.gather(*viewers, return_exceptions=True)

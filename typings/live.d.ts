@@ -111,6 +111,13 @@ declare namespace Live {
     topics: TopicLine[];
   }
 
+  /** What differs from the frame of `from_ms`: `topics` that are new or changed; `names` of all, null where these stay. */
+  interface OverviewChanges extends Omit<Overview, "type"> {
+    type: "overview_changes";
+    from_ms: number;
+    names: string[] | null;
+  }
+
   /** A consumer group on the page of its stream. */
   interface Group extends Api.GroupLine, Numbers {
     lag: number | null;

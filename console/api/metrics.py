@@ -232,13 +232,21 @@ TENANT_GAUGES = {
 }
 
 
-def tenants(found: Mapping[str, Sequence[dict[str, Any]]]) -> Iterator[Metric]:
+def tenants(found: Mapping[str, dict[str, Any]]) -> Iterator[Metric]:
     """Of each topic whose messages say whose they are."""
     for name, text in TENANT_GAUGES.items() if found else ():
         family = GaugeMetricFamily(f"rmq_tenant_{name}_per_second", text, labels=["topic", "tenant"])
         for topic, loads in found.items():
-            for load in loads:
+            for load in loads["tenants"]:
                 family.add_metric([topic, load["tenant"]], load[f"{name}_s"])
+        yield family
+    turns = {topic: load["turns"] for topic, load in found.items() if load.get("fair")}
+    if turns:
+        text = "Messages that wait for their tenant's turn, on fair topics, of the tenants of whom most do"
+        family = GaugeMetricFamily("rmq_tenant_waiting", text, labels=["topic", "tenant"])
+        for topic, rows in turns.items():
+            for row in rows:
+                family.add_metric([topic, row["tenant"]], row["waiting"])
         yield family
 
 

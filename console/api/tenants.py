@@ -26,9 +26,21 @@ class TenantLoad(Schema):
     taken_share: float
 
 
+class TenantTurn(Schema):
+    """One tenant of which something waits; `share`: of the turns (0 to 1), while those who wait now do. "": messages
+    that name no tenant."""
+
+    tenant: str
+    weight: int
+    waiting: int
+    share: float
+
+
 class TenantLoads(Schema):
     """The most load first. `sent_s` and `taken_s` are of all messages that name a tenant; older load counts half for
-    every `half_life_ms`. `over_s`: so much the figures of one tenant may be too high; 0: they are exact."""
+    every `half_life_ms`. `over_s`: so much the figures of one tenant may be too high; 0: they are exact. `fair`:
+    whether tenants take turns; `turns`: of whom most waits, whoever is next first; `without_turn`: messages that are
+    still to be given one."""
 
     at_ms: int
     half_life_ms: int
@@ -36,6 +48,9 @@ class TenantLoads(Schema):
     taken_s: float
     over_s: float
     tenants: list[TenantLoad]
+    fair: bool
+    turns: list[TenantTurn]
+    without_turn: int
 
 
 @router.get(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import deque
 from collections.abc import Callable
 
 from console.alerts.standing import Standing
@@ -48,14 +49,16 @@ class Sampling(PeriodicTask):
         self.alerts = Standing()
         self.since: Callable[[Problem], int | None] = lambda problem: None
         self._restored = False
+        self._spent = deque([0.0], maxlen=2)
 
     async def round(self) -> None:
         cpu = time.process_time()
         try:
             await self._look()
         finally:
-            spent = time.process_time() - cpu
-            self.every_s = max(options().sample_interval_ms / 1000, spent * CPU_SHARE)
+            self._spent.append(time.process_time() - cpu)
+            # One dear round, such as the first, makes nobody wait: two in a row do.
+            self.every_s = max(options().sample_interval_ms / 1000, min(self._spent) * CPU_SHARE)
             self._sampler.interval_ms = round(self.every_s * 1000)
 
     async def _look(self) -> None:

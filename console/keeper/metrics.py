@@ -37,7 +37,7 @@ def metrics_frame(
     """One object per topic, and what concerns all of them."""
     return {
         "topics": [_topic(state, sample) for state, sample in zip(states, samples, strict=True)],
-        "tenants": {name: [asdict(each) for each in load.tenants] for name, load in (loads or {}).items()},
+        "tenants": {name: asdict(load) for name, load in (loads or {}).items()},
         "workers": dict(Counter(worker.state for worker in workers)),
         "routes": [_route(status) for status in routes],
         "server": None if server is None else {"used_memory": server.used_memory, "maxmemory": server.maxmemory},

@@ -204,7 +204,7 @@ class Sampler:
         if at_ms - self._loads_at < LOADS_MS:
             return
         self._loads_at = at_ms
-        named = [sample.topic.name for sample in samples if sample.tenants]
+        named = [sample.topic.name for sample in samples if sample.tenants or sample.topic.fair]
         tenants = self.engine.inspector.tenants
         self._loads = {name: await tenants(name, TENANTS_SHOWN) for name in named}
 

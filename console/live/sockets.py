@@ -39,6 +39,9 @@ WATCH_EVERY_S = 4.0
 class LiveConsumer(AsyncWebsocketConsumer, ABC):
     """One viewer. Subclasses say which group to listen to and what to send."""
 
+    takes_changes = False
+    """Whether who asks for it is sent what differs from the frame before."""
+
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Run the socket; without the layer's Redis it cannot even begin, and says so in order."""
         try:
@@ -56,6 +59,8 @@ class LiveConsumer(AsyncWebsocketConsumer, ABC):
         self.payload = False
         self.topic: str | None = self.scope["url_route"]["kwargs"].get("topic")
         self.topics: tuple[str, ...] = ()
+        # A page of an earlier release, or a program, asks for nothing and gets whole frames.
+        self.changes = self.takes_changes and b"changes=1" in self.scope.get("query_string", b"").split(b"&")
         self._last = 0
         self._tasks: list[asyncio.Task[None]] = []
         # Accepted first: only then can the browser learn why it is refused.
@@ -100,17 +105,21 @@ class LiveConsumer(AsyncWebsocketConsumer, ABC):
         """Send the frame under a key unless it, or a newer one, was sent already; of all topics, with the viewer's."""
         if seq and seq <= self._last:
             return
+        topics = self.topics if self.topic is None else (EVERY_TOPIC,)
         try:
-            found = await frames().newest(key, seq, self.topics if self.topic is None else (EVERY_TOPIC,))
+            if self.changes:
+                found = await frames().following(key, seq, topics, self._last)
+            else:
+                found = await frames().newest(key, seq, topics)
         except RMQError:
             return  # the page shows by itself how old its data is
         if found and found[0] > self._last:
             self._last = found[0]
             await self.send(found[1])
 
-    async def send_text(self, operation: Any) -> None:
-        """Send what an operation reads, if it is there."""
-        text = await async_engine().client.run(operation)
+    async def send_text(self, key: str, operation: Any) -> None:
+        """Send what an operation reads under a key, if it is there."""
+        text = await frames().text(key, operation)
         if text:
             await self.send(scoped_text(text, self.topics))
 
@@ -149,11 +158,13 @@ class LiveConsumer(AsyncWebsocketConsumer, ABC):
 class OverviewConsumer(LiveConsumer):
     """All topics."""
 
+    takes_changes = True
+
     def group_name(self) -> str:
         return OVERVIEW
 
     async def greet(self) -> None:
-        await self.send_text(store.read_sparks(self.keys.sparks))
+        await self.send_text(self.keys.sparks, store.read_sparks(self.keys.sparks))
         await self.send_frame(self.keys.overview, 0)
 
     async def tick(self, event: dict[str, Any]) -> None:

@@ -24,7 +24,7 @@ def page(request: HttpRequest) -> HttpResponse:
         request,
         "console/overview.html",
         gettext("Overview"),
-        data={"socket": "live/overview/", "favourites": favourites_of(request.user), **newest(request.user)},
+        data={"socket": "live/overview/?changes=1", "favourites": favourites_of(request.user), **newest(request.user)},
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from django.utils.translation import gettext_lazy
 
-from rmq_core.model.tenants import FROM_MAX
+from rmq_core.model.tenants import FROM_MAX, WEIGHTS_TEXT_MAX
 from rmq_core.model.topic import (
     MAX_AGE_MS,
     MAX_BACKLOG,
@@ -229,6 +229,22 @@ ALL = (
         "line",
         0,
         FROM_MAX,
+    ),
+    Field(
+        "fair",
+        gettext_lazy("Tenants take turns"),
+        gettext_lazy(
+            "Of priority topics: whoever sends most does not come first; of one tenant the highest priority does."
+        ),
+        "flag",
+    ),
+    Field(
+        "tenant_weights",
+        gettext_lazy("Turns of tenants"),
+        gettext_lazy("Who has more turns than others, as in: acme=3, globex=10. The others have 1."),
+        "line",
+        0,
+        WEIGHTS_TEXT_MAX,
     ),
     Field(
         "max_content_bytes",

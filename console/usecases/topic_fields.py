@@ -11,7 +11,7 @@ from django.utils.translation import gettext
 from console.serializers.topics import definition_json
 from console.usecases.topic_field_list import ALL, Field
 from rmq_core.errors import InvalidTopic
-from rmq_core.model.tenants import check_tenant_from
+from rmq_core.model.tenants import check_tenant_from, check_weights
 from rmq_core.model.text import NotText, check_text
 from rmq_core.model.topic import NAME, NOT_OF_STREAMS, ONLY_OF_STREAMS, Topic, TopicKind
 
@@ -70,6 +70,8 @@ def wanted_topic(values: Mapping[str, Any], base: Topic | None = None) -> Topic:
             problems[name] = gettext("It does not fit this kind: %(why)s.") % {"why": why}
     if merged["kind"] == TopicKind.PRIORITY and merged["lateness_objective_ms"]:
         problems.setdefault("lateness_objective_ms", gettext("A priority topic has no due times."))
+    if merged["fair"] is True and merged["kind"] != TopicKind.PRIORITY:
+        problems.setdefault("fair", gettext("Tenants take turns on priority topics only."))
     if problems:
         raise InvalidDefinition(problems)
     return Topic.from_mapping(merged)
@@ -92,8 +94,10 @@ def _problem(field: Field, value: Any) -> str | None:
                 return gettext("It must be true or false.")
         case "line":
             try:
-                check_tenant_from(value)
+                (check_weights if field.name == "tenant_weights" else check_tenant_from)(value)
             except InvalidTopic:
+                if field.name == "tenant_weights":
+                    return gettext("It must be like acme=3, globex=10; weights are whole numbers from 1 to 100.")
                 return gettext("It must be header:NAME, key:SEPARATOR or empty.")
         case "text":
             try:

@@ -198,6 +198,23 @@ def _tenant_from(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
     return [Line("tenant_from", "info", text)]
 
 
+def _fair(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
+    if wanted.fair:
+        text = gettext(
+            "Tenants take turns from now on, whoever sends most; priorities count among the messages of one tenant"
+            " only, and may be 1,023 at most. What waits already is sorted in as messages are taken."
+        )
+    else:
+        text = gettext("Tenants no longer take turns: the highest priority comes first, whosever it is.")
+    return [Line("fair", "caution", text)]
+
+
+def _tenant_weights(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
+    if not wanted.fair:
+        return [Line("tenant_weights", "info", gettext("Nothing changes: tenants do not take turns here."))]
+    return [Line("tenant_weights", "info", gettext("Turns are given out by these weights from now on."))]
+
+
 def _max_content(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
     if wanted.max_content_bytes > now.max_content_bytes:
         return [Line("max_content_bytes", "info", gettext("Larger messages are accepted within a second."))]
@@ -343,6 +360,8 @@ LINES: dict[str, Callable[[Topic, Topic, TopicSample], list[Line]]] = {
     "versions_for_ms": _versions,
     "expires_ms": _expires,
     "tenant_from": _tenant_from,
+    "fair": _fair,
+    "tenant_weights": _tenant_weights,
     "max_content_bytes": _max_content,
     "weight": _weight,
     "max_backlog": _max_backlog,

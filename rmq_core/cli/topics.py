@@ -27,6 +27,8 @@ HEADS = (
 @click.option("--expires-ms", type=int, help="Messages not delivered so long after they were due expire; 0: never.")
 @click.option("--unique-for-ms", type=int, help="An id that was accepted is not accepted again for so long; 0: it is.")
 @click.option("--tenant-from", help="Where tenants are read from: header:NAME or key:SEPARATOR.")
+@click.option("--fair/--no-fair", default=None, help="Whether tenants take turns (priority topics).")
+@click.option("--tenant-weights", help="Who has more turns than others: acme=3,globex=10.")
 @click.option("--versions-for-ms", type=int, help="No older version follows one handed out so long ago; 0: it may.")
 @click.option(
     "--on-failure",

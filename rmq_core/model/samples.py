@@ -23,7 +23,7 @@ class SlotSample:
     ``length``, ``first_entry``, ``last_entry``: of a stream topic, whose slots have nothing else but counters.
     ``lag``: of a group, the entries ahead of it; None: not known. ``missed``: trimmed or deleted before it had read
     them. ``behind``: the entry that it read last. ``oldest_due_ms``: when what it hands out next was accepted.
-    ``tenants``: whether messages have named any.
+    ``tenants``: whether messages have named any. ``fair_mark``: whether they take turns (`ops.fair_marks`).
     """
 
     slot: int
@@ -55,6 +55,7 @@ class SlotSample:
     missed: int = 0
     behind: str | None = None
     tenants: bool = False
+    fair_mark: bytes | None = None
     held: int = 0
     hold_mark: bytes | None = None
     in_order: int = 0

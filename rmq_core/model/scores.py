@@ -23,6 +23,22 @@ PRIORITY_MAX = 2**20
 PRIORITY_PLACES = 2**32
 """After so many sends to a slot the places start again; only equals that wait across that moment can change sides."""
 
+LANE = 2**42
+"""What waits in the lane of its tenant, where tenants take turns, has the score ``lane * LANE + priority *
+PRIORITY_PLACES - number`` (``lua/shared/lanes.lua``); so has what was taken there, without that lane."""
+
+TAKEN_NEW = 2_047 * LANE
+"""Above it: the first that was taken of a tenant who came anew."""
+
+TURN_HEAD = 2 * LANE
+"""The hint of a slot where tenants take turns is this, less the turn that is next there."""
+
+LANES_FREE_FROM = 2**53 - 2**11
+"""In a slot's `lanes`, scores from here on are of lanes that nobody has."""
+
+FAIR_PRIORITY_MAX = 1_023
+"""Above it a lane has no room."""
+
 SCORE_MAX = 2**53
 SHIFT = 1000
 
@@ -40,7 +56,12 @@ def due_of(store_score: float) -> int:
 
 def priority_of(store_score: float) -> int:
     """The priority in the score of a priority topic."""
-    return math.ceil(store_score)
+    return math.ceil(plain_of(store_score))
+
+
+def plain_of(store_score: float) -> float:
+    """The score of a priority topic without the lane it is in."""
+    return store_score % LANE / PRIORITY_PLACES if store_score > LANE else store_score
 
 
 def place_step(due_ms: int) -> float:

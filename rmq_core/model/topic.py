@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Any, ClassVar
 
 from rmq_core.errors import InvalidTopic
-from rmq_core.model.tenants import check_tenant_from
+from rmq_core.model.tenants import check_tenant_from, check_weights
 from rmq_core.model.text import NotText, check_text, shown
 
 MAX_SLOTS = 4096
@@ -91,6 +91,8 @@ NOT_OF_STREAMS: dict[str, tuple[object, str]] = {
     "expires_ms": (0, "entries are kept until they are trimmed; bound them by max_length and max_age_ms"),
     "unique_for_ms": (0, "a stream merges nothing, every message is an entry of its own"),
     "tenant_from": ("", "load is counted by tenant where messages wait to be taken"),
+    "fair": (False, "nothing is taken from a stream itself"),
+    "tenant_weights": ("", "nothing is taken from a stream itself"),
     "versions_for_ms": (0, "an entry has no version"),
     "in_order": (False, "entries are in order, and have no version"),
     "on_failure": (OnFailure.CONTINUE, "nothing is handled in a stream itself; a group has waits=True"),
@@ -147,6 +149,10 @@ class Topic:
     tenant_from: str = ""
     """What the tenant of messages is read from that do not say it themselves: ``header:<name>``, ``key:<separator>``
     (the key up to that); "": nothing. For messages sent from now on."""
+    fair: bool = False
+    """Priority topics: tenants take turns, whoever sends most; what is of one tenant comes by priority."""
+    tenant_weights: str = ""
+    """Of fair topics: who has more turns than others, ``acme=3, globex=10``; a tenant that is not named has 1."""
     max_content_bytes: int = 1_048_576
     """Larger contents are refused (`ContentTooLarge`)."""
     weight: int = 1
@@ -205,6 +211,7 @@ class Topic:
         self._whole("expires_ms", 0, MAX_EXPIRES_MS)
         self._whole("unique_for_ms", 0, MAX_UNIQUE_MS)
         check_tenant_from(self.tenant_from)
+        check_weights(self.tenant_weights)
         self._whole("versions_for_ms", 0, MAX_VERSIONS_MS)
         self._whole("first_version", 0, 2**52)
         self._whole("skip_after_ms", 0, MAX_SKIP_MS)
@@ -223,7 +230,7 @@ class Topic:
         self._whole("created_ms", 0, 2**53)
         if self.backoff_max_ms < self.backoff_ms:
             raise InvalidTopic(f"backoff_max_ms={self.backoff_max_ms} must not be below backoff_ms={self.backoff_ms}")
-        for field in ("paused", "trim_unread", "in_order"):
+        for field in ("paused", "trim_unread", "in_order", "fair"):
             if not isinstance(getattr(self, field), bool):
                 raise InvalidTopic(f"{field} must be true or false, not {getattr(self, field)!r}")
         try:
@@ -242,6 +249,8 @@ class Topic:
         for field, (normal, why) in (NOT_OF_STREAMS if self.is_stream else ONLY_OF_STREAMS).items():
             if getattr(self, field) != normal:
                 raise InvalidTopic(f"{field}={getattr(self, field)!r} does not fit a {self.kind.value} topic: {why}")
+        if self.fair and self.kind is not TopicKind.PRIORITY:
+            raise InvalidTopic(f"fair=True does not fit a {self.kind.value} topic: a due time leaves no room for turns")
         if self.lateness_objective_ms and self.kind is TopicKind.PRIORITY:
             raise InvalidTopic("lateness_objective_ms does not fit a priority topic: its messages have no due times")
 

@@ -10,7 +10,7 @@ from rmq_core.model.bounds import slot_of, whole
 from rmq_core.model.delivery import Delivery
 from rmq_core.model.ids import MessageRef, id_to_text, raw_id
 from rmq_core.model.message import DUE_MAX_MS
-from rmq_core.model.scores import PRIORITY_MAX, PRIORITY_MIN
+from rmq_core.model.scores import FAIR_PRIORITY_MAX, PRIORITY_MAX, PRIORITY_MIN
 from rmq_core.model.topic import Topic
 from rmq_core.model.views import MessageRow
 from rmq_core.ops.hints import with_looks
@@ -180,7 +180,8 @@ def rescheduled_to(topic: Topic, due_ms: int | None, priority: int | None) -> in
         value, field, low, high = due_ms, "due_ms", PRIORITY_MIN, DUE_MAX_MS
         other = priority
     else:
-        value, field, low, high = priority, "priority", PRIORITY_MIN, PRIORITY_MAX
+        value, field, low = priority, "priority", PRIORITY_MIN
+        high = FAIR_PRIORITY_MAX if topic.fair else PRIORITY_MAX
         other = due_ms
     if value is None or other is not None:
         raise InvalidMessage(f"a message of a {topic.kind.value} topic is rescheduled by {field}=…, and by that alone")

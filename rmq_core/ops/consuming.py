@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from heapq import merge
-from itertools import chain, takewhile
+from itertools import chain, takewhile, zip_longest
 from typing import Any, NamedTuple, TypeAlias
 
 from rmq_core.errors import InvalidMessage, RMQError, TopicReshaped
@@ -191,6 +191,8 @@ class Consumer:
         return trip._replace(permit=quotas.Permit(*replies[len(writes)]) if rate and not plan else None)
 
     def _in_order(self, of_slots: list[list[Delivery]]) -> Iterable[Delivery]:
+        if self.topic.fair:  # each slot's stay in their turns
+            return (each for turn in zip_longest(*of_slots) for each in turn if each is not None)
         if self.topic.is_group:  # each slot's stay as they were handed out: what came back before what is new
             return merge(*of_slots, key=lambda delivery: int(delivery.score))
         return sorted(chain(*of_slots), key=lambda delivery: float(delivery.score), reverse=not self.topic.timed)

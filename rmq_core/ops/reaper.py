@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from rmq_core.model.entry import EntryId
 from rmq_core.model.samples import SlotSample, TopicSample
 from rmq_core.model.topic import Topic, Trim
-from rmq_core.ops import journal_marks
+from rmq_core.ops import fair_marks, journal_marks
 from rmq_core.protocol.keys import Keyspace
 from rmq_core.protocol.scripts import Operation, batches
 from rmq_core.protocol.slot_calls import reap
@@ -55,7 +55,7 @@ def reap_overdue(
     keyspace: Keyspace, samples: Iterable[TopicSample], overdue_by_ms: int = OVERDUE_MS
 ) -> Operation[dict[str, int]]:
     """Moves what is overdue by more than ``overdue_by_ms``; how many messages, by topic. Empties old trash and trims
-    streams, unreported; switches journals where that was left half done.
+    streams, unreported; switches journals and turns where that was left half done.
 
     For the keeper, which samples anyway.
     """
@@ -68,6 +68,8 @@ def reap_overdue(
         or trash_overdue_ms(sample.topic, slot, sample.at_ms) > overdue_by_ms
     ]
     for sample in samples:
+        unfair = [slot.slot for slot in sample.slots if fair_marks.outdated(sample.topic, slot.fair_mark)]
+        yield from fair_marks.set_marks(keyspace, sample.topic, unfair)
         if not any(journal_marks.outdated(sample.topic, mark) for mark in sample.journal_marks):
             continue
         unmarked = [slot.slot for slot in sample.slots if journal_marks.outdated(sample.topic, slot.journal_mark)]

@@ -11,7 +11,7 @@ from rmq_core.errors import (
 )
 from rmq_core.model import formats
 from rmq_core.model.topic import Journal, Topic
-from rmq_core.ops import bands, journal_marks, on_its_way, placement, quotas, reporting
+from rmq_core.ops import bands, fair_marks, journal_marks, on_its_way, placement, quotas, reporting
 from rmq_core.protocol.keys import QUEUES, Keyspace
 from rmq_core.protocol.scripts import Call, Operation, batches, script
 from rmq_core.queries import definitions, owners
@@ -43,6 +43,8 @@ def put(keyspace: Keyspace, topic: Topic, expected_version: int) -> Operation[To
     if known != (stored.journal, stored.journal_max):
         # Should this process die in between, whoever keeps the slots does it: see `rmq_core.ops.reaper`.
         yield from journal_marks.set_marks(keyspace, stored)
+    if fair_marks.turns_of(stored) != fair_marks.turns_of(before):
+        yield from fair_marks.set_marks(keyspace, stored)
     return stored
 
 
@@ -135,7 +137,7 @@ def purge(keyspace: Keyspace, topic: Topic) -> Operation[int]:
     yield from reporting.forget(keyspace, topic)
     yield from journal_marks.forget(keyspace, name)
     yield from bands.forget(keyspace, topic)
-    yield [("DEL", key) for key in keyspace.hints(name)]
+    yield [("DEL", key) for key in (*keyspace.hints(name), keyspace.turns(name))]
     return gone
 
 

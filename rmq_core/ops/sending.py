@@ -12,6 +12,7 @@ from rmq_core.model.bodies import digest
 from rmq_core.model.composing import KEYWORD_OF, WHEN
 from rmq_core.model.ids import id_to_text
 from rmq_core.model.message import INLINE_MAX, Delay, Encoded, Message, encode
+from rmq_core.model.scores import FAIR_PRIORITY_MAX
 from rmq_core.model.text import worded
 from rmq_core.model.topic import Merge, Topic, TopicKind
 from rmq_core.ops import quotas
@@ -73,14 +74,15 @@ def send(keyspace: Keyspace, topic: Topic, message: Message, *, allow_past: bool
         raise _refuse(topic, message)
     if asks_more(topic) or period_of(message, topic):
         return (yield from _send_limited(keyspace, topic, message, allow_past))
+    check_turn(topic, message)
     encoded = encode(message, topic)
     slot = slot_for(encoded.basis, topic.slots)
     value = message.value
-    if encoded.body is None:
+    if encoded.body is None and not topic.fair:
         call = send_call(keyspace, topic, slot, [value, encoded.id], value, allow_past=allow_past)
     else:
         _check_size(topic, message, encoded)
-        groups = [value, encoded.id, encoded.body]
+        groups = [value, encoded.id, encoded.body or b""]
         call = send_pooled_call(keyspace, topic, slot, groups, value, allow_past=allow_past)
     replies = yield [call]
     if keyspace.spread:
@@ -108,11 +110,21 @@ class _Item(NamedTuple):
 def _item(topic: Topic, message: Message) -> _Item:
     if getattr(message, "kind", None) is not topic.kind:
         raise _refuse(topic, message)
+    check_turn(topic, message)
     encoded = encode(message, topic)
     if encoded.body is not None:
         _check_size(topic, message, encoded)
     group = (message.value, encoded.id, encoded.body or b"", *_mark(period_of(message, topic), encoded.id))
     return _Item(message, slot_for(encoded.basis, topic.slots), group)
+
+
+def check_turn(topic: Topic, message: Message) -> None:
+    """Raises `InvalidMessage` for a priority that leaves no room for turns."""
+    if topic.fair and message.value > FAIR_PRIORITY_MAX:
+        raise InvalidMessage(
+            f"priority={message.value} is too high for topic {topic.name!r}, where tenants take turns:"
+            f" {FAIR_PRIORITY_MAX} at most"
+        )
 
 
 def period_of(message: Message, topic: Topic) -> int:
@@ -259,7 +271,8 @@ def remembered(groups: Iterable[list[Call]], calls: deque[list[Call]]) -> Iterat
 
 def _group(keyspace: Keyspace, topic: Topic, messages: list[Message], allow_past: bool) -> list[Call]:
     """The calls for some messages, per slot in the order given: all of a slot go the way of those that need most."""
-    kind, slots, expires_ms, merges = topic.kind, topic.slots, topic.expires_ms, topic.merge is not Merge.NEVER
+    kind, slots, expires_ms, plain = topic.kind, topic.slots, topic.expires_ms, topic.merge is not Merge.NEVER
+    plain = plain and not topic.fair
     inline: dict[int, list[Any]] = {}
     pooled: dict[int, list[Any]] = {}
     unique: dict[int, list[Any]] = {}
@@ -269,7 +282,7 @@ def _group(keyspace: Keyspace, topic: Topic, messages: list[Message], allow_past
         content = message.content
         # The common message has nothing but its content; everything else goes the long way.
         if (
-            merges
+            plain
             and message.key is None
             and message.slot_basis is None
             and not message.headers
@@ -294,6 +307,7 @@ def _group(keyspace: Keyspace, topic: Topic, messages: list[Message], allow_past
                 else:
                     inline[slot] = [message.value, raw]
                 continue
+        check_turn(topic, message)
         encoded = encode(message, topic)
         slot = slot_for(encoded.basis, slots)
         if encoded.body is not None:

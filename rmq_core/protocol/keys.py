@@ -48,6 +48,10 @@ class SlotKeys:
     """Stream: every change, where the topic's journal is on."""
     tenants: str = field(init=False)
     """Sorted set: tenants by what was sent and taken of theirs lately, at most 256 (``lua/shared/load.lua``)."""
+    lanes: str = field(init=False)
+    """Sorted set: tenants of what waits, where they take turns → next turn and lane (``lua/shared/lanes.lua``)."""
+    turns: str = field(init=False)
+    """Sorted set, on Cluster: what `Keyspace.turns` is elsewhere."""
     spill: str = field(init=False)
     """Hash: milliseconds that are full → where equal due times go on."""
     replaced: str = field(init=False)
@@ -136,7 +140,7 @@ QUEUES = 4
 # the topic's hints (`Keyspace.hints`).
 QUEUE_KEYS = (
     *("store", "retry", "prepare", "dead", "body", "failed", "priority", "stats", "journal"),
-    *("spill", "replaced", "dead_record", "heads", "tenants", "due", "lateness", "fence"),
+    *("spill", "replaced", "dead_record", "heads", "tenants", "lanes", "turns", "due", "lateness", "fence"),
     *("cause", "clusters", "trash", "trashed", "quota", "origin", "suspect", "once_a", "once_b"),
     *("seen_a", "seen_b", "owed", "order_last", "order_waits", "order_since"),
 )
@@ -149,8 +153,8 @@ ENTRY_STATS = len(QUEUE_KEYS) + 2
 SENDING = QUEUE_KEYS.index("heads") + 1
 """Sending needs the first so many keys; it happens one by one, so every key counts."""
 
-SENDING_BODIES = SENDING + 1
-"""What has a body may name a tenant."""
+SENDING_BODIES = SENDING + 3
+"""What has a body may name a tenant, and tenants may take turns."""
 
 
 class Keyspace:
@@ -201,8 +205,10 @@ class Keyspace:
         known = self._slots.setdefault(topic, [])
         while len(known) <= slot:
             keys = self.slot(topic, len(known))
-            heads, due = (keys.store, keys.store) if self.spread else self.hints(topic)[:2]
-            named = {"heads": heads, "due": due}
+            named = dict.fromkeys(("heads", "due"), keys.store)
+            if not self.spread:
+                heads, due, _ = self.hints(topic)
+                named = {"heads": heads, "due": due, "turns": self.turns(topic)}
             own = tuple(named.get(name) or getattr(keys, name) for name in QUEUE_KEYS)
             if keys.group:
                 of_entries = SlotKeys(keys.entries)
@@ -214,6 +220,10 @@ class Keyspace:
         """What slots hand out next, when priority slots need a look; on Cluster, when that was seen."""
         tag = f"{{{self.namespace}:{topic}}}"
         return f"heads{tag}", f"due{tag}", f"noted{tag}"
+
+    def turns(self, topic: str) -> str:
+        """Sorted set: the turn that was taken last (``v``), and the next one of tenants who have used more."""
+        return f"turns{{{self.namespace}:{topic}}}"
 
     def limits(self, topic: str) -> tuple[str, str]:
         """How much of its ``max_backlog`` each slot was given (a hash), and its rate (a string)."""

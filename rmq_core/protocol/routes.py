@@ -99,7 +99,7 @@ def _target(keyspace: Keyspace, part: Part) -> tuple[list[str], list[Any]]:
         fixed = [topic.kind.value, keyspace.wake(topic.name), slot, topic.merge.value, topic.shape]
         fixed += (int(part.value), past)
         sort, width = "pooled", 3
-        if not any(values[2] for _, values in rows):
+        if not topic.fair and not any(values[2] for _, values in rows):
             sort, width = "inline", 2
     keys.append(named.quota)
     args = [sort, topic.version if topic.max_backlog else "", len(keys), len(fixed), *fixed, len(rows), width]

@@ -13,6 +13,7 @@ from rmq_core.model.topic import Topic
 from rmq_core.protocol.keys import Keyspace
 from rmq_core.protocol.scripts import Call, Operation, batches, script
 from rmq_core.queries.present import now_of
+from rmq_core.queries.turns import Turns, turns
 
 COUNTERS = 256
 """Of a slot; as in the script."""
@@ -35,6 +36,7 @@ def tenants(keyspace: Keyspace, topic: Topic, limit: int = 20) -> Operation[Tena
         for reply in (yield [Call(script("load"), each, [COUNTERS]) for each in keys]):
             if reply:
                 over += _add(reply, counts, totals)
+    taking = (yield from turns(keyspace, topic, limit)) if topic.fair else Turns((), 0)
     at_ms = yield from now_of(keyspace, topic)
     rated = {
         tenant: TenantLoad(
@@ -48,7 +50,7 @@ def tenants(keyspace: Keyspace, topic: Topic, limit: int = 20) -> Operation[Tena
     }
     most = sorted(rated.values(), key=lambda each: (-max(each.sent_s, each.taken_s), each.tenant))[:limit]
     sent_s, taken_s = round(totals["s"], 6), round(totals["t"], 6)
-    return TenantLoads(at_ms, HALF_LIFE_MS, sent_s, taken_s, round(over, 6), tuple(most))
+    return TenantLoads(at_ms, HALF_LIFE_MS, sent_s, taken_s, round(over, 6), tuple(most), topic.fair, *taking)
 
 
 def _add(reply: list[Any], counts: Rates, totals: defaultdict[str, float]) -> float:

@@ -10,7 +10,7 @@ from rmq_core.model.entry import EntryId
 from rmq_core.model.group import Group
 from rmq_core.model.holds import Hold
 from rmq_core.model.ids import id_to_text, raw_id
-from rmq_core.model.scores import RETRIED_MAX, exact, priority_of
+from rmq_core.model.scores import LANE, LANES_FREE_FROM, RETRIED_MAX, exact, priority_of
 from rmq_core.model.topic import Topic
 from rmq_core.model.views import MessageView
 from rmq_core.protocol import streams
@@ -124,6 +124,8 @@ def _ready(facts: Facts, before: dict[str, int]) -> Iterator[Reason]:
         reasons.append(Reason("suspect"))
     if before.get("failures"):
         reasons.append(Reason("fresh_first", _only(before, "before", "failures")))
+    elif before.get("others"):
+        reasons.append(Reason("behind_turn", _only(before, "before", "others")))
     elif before.get("higher"):
         reasons.append(Reason("higher_first", _only(before, "before", "higher")))
     elif before.get("before"):
@@ -155,6 +157,12 @@ def _before(keyspace: Keyspace, topic: Topic, view: MessageView) -> Operation[di
     if value <= RETRIED_MAX:
         (fresh,) = yield [("ZCOUNT", keys.store, f"({RETRIED_MAX}", "+inf")]
         return found | {"before": int(fresh), "failures": row.failures} if fresh else found
+    if value > LANE:
+        of_tenant, tenants = yield [
+            ("ZCOUNT", keys.store, f"({value}", (value // LANE + 1) * LANE),
+            ("ZCOUNT", keys.lanes, "-inf", f"({LANES_FREE_FROM}"),
+        ]
+        return found | {"before": int(of_tenant), "others": int(tenants) - 1}
     (higher,) = yield [("ZCOUNT", keys.store, f"({priority_of(value)}", "+inf")]
     return found | {"higher": int(higher)}
 

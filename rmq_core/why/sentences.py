@@ -138,6 +138,13 @@ SENTENCES: Mapping[str, str | Plural] = {
         "{before} messages of its slot come before it, {higher} of them with a higher priority.",
         "before",
     ),
+    "behind_turn": ngettext_lazy(
+        "It waits for its tenant's turn: {before} message of that tenant comes before it in its slot, and other tenants"
+        " ({others}) take turns with it.",
+        "It waits for its tenant's turn: {before} messages of that tenant come before it in its slot, and other tenants"
+        " ({others}) take turns with it.",
+        "before",
+    ),
     "behind": ngettext_lazy(
         "{before} message of its slot comes before it.",
         "{before} messages of its slot come before it.",

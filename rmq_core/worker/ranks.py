@@ -2,6 +2,9 @@
 
 Of a priority topic it is the priority; of a timed one the due time, so that whatever is due the longest comes first, in
 steps of `STEP_MS`: changing slots for every millisecond would cost more than it brings.
+
+Where tenants take turns, what was taken has had its turn and comes before every slot, but for those that have a tenant
+who owes nothing and had nothing there: these say more than `TURN_HEAD`.
 """
 
 from __future__ import annotations
@@ -9,7 +12,7 @@ from __future__ import annotations
 import math
 
 from rmq_core.model.delivery import Delivery
-from rmq_core.model.scores import RETRIED_MAX, due_of, priority_of
+from rmq_core.model.scores import LANE, RETRIED_MAX, TAKEN_NEW, TURN_HEAD, due_of, priority_of
 
 FIRST = math.inf
 LAST = -math.inf
@@ -28,7 +31,11 @@ def rank_of(timed: bool, delivery: Delivery) -> float:
     score = delivery.score
     if score <= RETRIED_MAX:
         return FIRST
-    return -(due_of(score) // STEP_MS) if timed else priority_of(score)
+    if timed:
+        return -(due_of(score) // STEP_MS)
+    if score > LANE:
+        return TURN_HEAD + 1 if score > TAKEN_NEW else TURN_HEAD
+    return priority_of(score)
 
 
 def outranked_scores(timed: bool, best: float) -> tuple[float, float]:
@@ -37,4 +44,6 @@ def outranked_scores(timed: bool, best: float) -> tuple[float, float]:
         return (LAST, FIRST) if best < 0 else (FIRST, FIRST)
     if timed:
         return LAST, (1 - best) * STEP_MS
+    if best > LANE:  # turns: only who comes anew is before what was taken
+        return TAKEN_NEW if best > TURN_HEAD else LANE, FIRST
     return best - 1, FIRST

@@ -15,7 +15,7 @@ import random
 from collections import deque
 from collections.abc import Callable
 
-from rmq_core.model.scores import RETRIED_MAX
+from rmq_core.model.scores import LANE, RETRIED_MAX
 from rmq_core.worker.alone import Alone
 from rmq_core.worker.dispatch import Dispatch
 from rmq_core.worker.fair_share import Gate
@@ -137,11 +137,12 @@ class TakeQueue:
         return waiting[0].rank if waiting else LAST
 
     def floor(self) -> int | None:
-        """The least priority to take: that of the best queued slot; None where there is room for all slots."""
+        """The least priority to take: that of the best queued slot; None where there is room for all slots,
+        or tenants take turns."""
         if self._few:
             return None
         best = self.best_waiting()
-        return int(best) if RETRIED_MAX < best < float("inf") else None
+        return int(best) if RETRIED_MAX < best <= LANE else None
 
     def stuck(self, stuck: bool) -> None:
         """The call of a slot runs for too long, and keeps nobody from being alone; or has ended after all."""

@@ -17,8 +17,8 @@ class WebSocket(ApplicationCommunicator):
         scope = {
             "type": "websocket",
             "scheme": scheme,
-            "path": path,
-            "query_string": b"",
+            "path": path.partition("?")[0],
+            "query_string": path.partition("?")[2].encode(),
             "headers": headers,
             "subprotocols": [],
         }

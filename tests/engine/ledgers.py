@@ -7,11 +7,13 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
+from rmq_core.model.scores import plain_of
+
 ENDED = ("merged", "acked", "cancelled", "dropped", "lapsed", "duplicate", "outdated")
 QUEUES = ("store", "retry", "prepare", "dead")
 POOLS = ("body", "failed", "priority")
 OWN_POOLS = ("replaced", "dead_record", "suspect")
-NO_COUNTERS = (b"journal", b"shape", b"placed", b"stepped_back", b"extended_to", b"holds")
+NO_COUNTERS = (b"journal", b"shape", b"placed", b"stepped_back", b"extended_to", b"holds", b"fair")
 
 
 @dataclass(frozen=True)
@@ -94,6 +96,11 @@ def slot_ledger(client: Any, namespace: str, topic: str, slot: int) -> SlotLedge
     trash = queues.pop("trash")
     pools = {name: dict(next(replies)) for name in hashes}
     stats = dict(next(replies))
+    if stats.get(b"fair"):  # where tenants take turns, scores are in lanes
+        queues["store"] = {member: _exact(plain_of(score)) for member, score in queues["store"].items()}
+        pools["priority"] = {
+            member: b"%r" % plain_of(float(raw)) for member, raw in pools["priority"].items() if member
+        }
     for name in NO_COUNTERS:
         stats.pop(name, None)
     journaled = int(stats.pop(b"journaled", 0))

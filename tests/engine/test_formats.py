@@ -154,6 +154,7 @@ def called(rmq: RMQ, name: str, topic: Topic) -> Call:
         "cycle": [*here, 1, "several", "", 0, 0, 0],
         "drop_orphan": [topic.shape, b"a"],
         "extend": [*here, -1, "several", *receipt],
+        "fair_set": [*here, "1 1"],
         "hold": [*here, "i", b"a", "", "", 64],
         "journal_set": [topic.shape, "e", 9, 0],
         "lift": [*here, 1, 10],

@@ -11,7 +11,7 @@ from rmq_core.journal.entries import _unescaped as unescaped
 from rmq_core.journal.entries import check_format
 from rmq_core.model.bodies import BODY_FORMAT, LIMITED_FORMAT
 from rmq_core.model.formats import JOURNAL_FIELD
-from rmq_core.model.scores import RETRIED_MAX, SHIFT
+from rmq_core.model.scores import RETRIED_MAX, SHIFT, priority_of
 from rmq_core.model.topic import TopicKind
 from rmq_core.pipeline.schemas import EVENTS, arrow
 
@@ -46,7 +46,7 @@ def whole(score: float, timed: bool) -> int:
     """What a store's score says without the place among equals: a due time, a priority, retries left."""
     if abs(score) >= _FARTHEST or math.isnan(score):  # nobody but a person with a client of Redis writes that
         return round(math.copysign(_FARTHEST, score))
-    return math.floor(score) if timed else math.ceil(score)
+    return math.floor(score) if timed else priority_of(score)
 
 
 def basis_in(body: bytes) -> bytes | None:

@@ -29,6 +29,7 @@
 -- include shared/holds.lua
 -- include shared/order.lua
 -- include shared/order_take.lua
+-- include shared/lanes.lua
 -- include shared/take.lua
 -- include shared/hints.lua
 
@@ -36,38 +37,48 @@ local refused = fenced()
 if refused then
   return refused
 end
-local REAPED_MOST = 100
-local channel, slot, limit = ARGV[POLICY + 1], ARGV[POLICY + 2], tonumber(ARGV[POLICY + 3])
-local alone, floor = ARGV[POLICY + 4] == 'alone', tonumber(ARGV[POLICY + 5])
-local bytes = tonumber(ARGV[POLICY + 6])
-local statuses = {}
-local at = ack(POLICY + 10, tonumber(ARGV[POLICY + 7]), statuses)
-at = nack(at, tonumber(ARGV[POLICY + 8]), statuses)
-local releases = tonumber(ARGV[POLICY + 9])
-release(at, releases, statuses)
-local busy = roll_back(REAPED_MOST) == REAPED_MOST
-busy = promote(REAPED_MOST) == REAPED_MOST or busy
-if HOLDS then
-  busy = lift_over(REAPED_MOST) == REAPED_MOST or busy
+-- A function of its own, for a script may have 200 locals at most.
+local function turn()
+  local REAPED_MOST = 100
+  local channel, slot, limit = ARGV[POLICY + 1], ARGV[POLICY + 2], tonumber(ARGV[POLICY + 3])
+  local alone, floor = ARGV[POLICY + 4] == 'alone', tonumber(ARGV[POLICY + 5])
+  local bytes = tonumber(ARGV[POLICY + 6])
+  local statuses = {}
+  local at = ack(POLICY + 10, tonumber(ARGV[POLICY + 7]), statuses)
+  at = nack(at, tonumber(ARGV[POLICY + 8]), statuses)
+  local releases = tonumber(ARGV[POLICY + 9])
+  release(at, releases, statuses)
+  local busy = roll_back(REAPED_MOST) == REAPED_MOST
+  busy = promote(REAPED_MOST) == REAPED_MOST or busy
+  if HOLDS then
+    busy = lift_over(REAPED_MOST) == REAPED_MOST or busy
+  end
+  if ARGV[POLICY + 5] == 'waits' and redis.call('EXISTS', PREPARE, RETRY) > 0 and not (HOLDS and keeps_all_back()) then
+    limit = 0
+  end
+  if ORDER and HOLDS then
+    busy = ORDER.skip_missing(REAPED_MOST) == REAPED_MOST or busy
+  end
+  if FAIR then
+    lanes.give(limit)
+  elseif UNFAIR then
+    lanes.take_back(limit * 2)
+  end
+  local taken, bodies, suspects_next, cut = take(limit, alone, floor, bytes)
+  write_load()
+  write_counts()
+  local next_due_ms = now
+  if not busy and not cut and (limit == 0 or #taken < limit * 2) then
+    next_due_ms = next_due() or -1
+  end
+  -- What stands behind one that must be taken alone is ready, though it was not taken.
+  local head = head_of(limit > 0 and next_due_ms ~= -1 and not suspects_next and next_due_ms or next_due_or_ready())
+  head = write_hints(slot, next_due_ms ~= -1 and next_due_ms or nil, head)
+  if releases > 0 and limit == 0 then
+    -- What was given back is for others to take.
+    redis.call('PUBLISH', channel, head == '' and slot or slot .. ' ' .. head)
+  end
+  return {now, next_due_ms, statuses, taken, bodies, micros % 1000, head, suspects_next and 1 or 0}
 end
-if ARGV[POLICY + 5] == 'waits' and redis.call('EXISTS', PREPARE, RETRY) > 0 and not (HOLDS and keeps_all_back()) then
-  limit = 0
-end
-if ORDER and HOLDS then
-  busy = ORDER.skip_missing(REAPED_MOST) == REAPED_MOST or busy
-end
-local taken, bodies, suspects_next, cut = take(limit, alone, floor, bytes)
-write_load()
-write_counts()
-local next_due_ms = now
-if not busy and not cut and (limit == 0 or #taken < limit * 2) then
-  next_due_ms = next_due() or -1
-end
--- What stands behind one that must be taken alone is ready, though it was not taken.
-local head = head_of(limit > 0 and next_due_ms ~= -1 and not suspects_next and next_due_ms or next_due_or_ready())
-head = write_hints(slot, next_due_ms ~= -1 and next_due_ms or nil, head)
-if releases > 0 and limit == 0 then
-  -- What was given back is for others to take.
-  redis.call('PUBLISH', channel, head == '' and slot or slot .. ' ' .. head)
-end
-return {now, next_due_ms, statuses, taken, bodies, micros % 1000, head, suspects_next and 1 or 0}
+
+return turn()

@@ -18,6 +18,7 @@
 -- include shared/failing.lua
 -- include shared/settle.lua
 -- include shared/due.lua
+-- include shared/lanes.lua
 -- include shared/hints.lua
 
 local refused = fenced()

@@ -21,6 +21,7 @@
 -- include shared/due.lua
 -- include shared/reaping.lua
 -- include shared/group_take.lua
+-- include shared/lanes.lua
 -- include shared/hints.lua
 
 local refused = fenced()

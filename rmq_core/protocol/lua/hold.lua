@@ -14,6 +14,7 @@ LISTS_HOLDS = true
 -- include shared/priority_places.lua
 -- include shared/returning.lua
 -- include shared/due.lua
+-- include shared/lanes.lua
 -- include shared/hints.lua
 
 HOLDS = HOLDS or {}

@@ -13,6 +13,7 @@
 -- include shared/priority_places.lua
 -- include shared/returning.lua
 -- include shared/due.lua
+-- include shared/lanes.lua
 -- include shared/hints.lua
 local wait_behind -- nothing fails here
 -- include shared/holds.lua

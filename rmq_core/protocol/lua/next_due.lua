@@ -9,6 +9,7 @@
 -- include shared/journal.lua
 -- include shared/policy.lua
 -- include shared/due.lua
+-- include shared/lanes.lua
 -- include shared/hints.lua
 
 local unfit = GROUP and misfit(SHAPE)

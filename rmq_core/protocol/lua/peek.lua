@@ -49,6 +49,17 @@ if #free > 0 and redis.call('EXISTS', SUSPECT) == 1 then
   end
 end
 local reply = #free > 0 and redis.call('ZMSCORE', STORE, unpack(free)) or {}
+-- Where tenants take turns (shared/lanes.lua): what comes next comes as the hint of the slot says.
+local LANE, LANES_MOST = 4398046511104, 2048
+if not TIMED and reply[1] and tonumber(reply[1]) > LANE then
+  local turn, step = tonumber(redis.call('ZSCORE', TURNS, 'at') or 0), 100 / math.max(1, redis.call('ZCARD', LANES))
+  if HEADS ~= STORE then
+    turn = math.floor((redis.call('ZRANGE', LANES, 0, 0, 'WITHSCORES')[2] or 0) / LANES_MOST)
+  end
+  for i, score in ipairs(reply) do
+    reply[i] = tonumber(score) > LANE and string.format('%.0f', LANE * 2 - turn - (i - 1) * step) or score
+  end
+end
 -- What whoever takes puts back before.
 if not cut then
   local due = string.format('%.0f', now * 1000 + 999)

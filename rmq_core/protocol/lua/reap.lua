@@ -19,6 +19,7 @@
 -- include shared/reaping.lua
 -- include shared/holds.lua
 -- include shared/order.lua
+-- include shared/lanes.lua
 -- include shared/hints.lua
 
 local unfit = misfit(SHAPE)

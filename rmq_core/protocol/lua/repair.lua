@@ -19,6 +19,7 @@
 -- include shared/trash.lua
 -- include shared/returning.lua
 -- include shared/due.lua
+-- include shared/lanes.lua
 -- include shared/hints.lua
 
 local unfit = misfit(SHAPE)
@@ -85,6 +86,9 @@ local function put_waiting(id, copy, live)
   end
   if copy.score >= HELD_FROM then -- its hold may be gone; a take meets it again
     copy.queue, copy.score = 's', tonumber(place_of_held(id, copy.score, copy.priority))
+  end
+  if copy.queue == 's' and not TIMED then
+    copy.score = plain_of(copy.score)
   end
   redis.call('ZADD', QUEUE_OF[copy.queue], copy.score, id)
   if not copy.keeps_body then

@@ -13,6 +13,7 @@
 -- include shared/returning.lua
 -- include shared/lapsing.lua
 -- include shared/due.lua
+-- include shared/lanes.lua
 -- include shared/hints.lua
 
 local unfit = misfit(SHAPE)

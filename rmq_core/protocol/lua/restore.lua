@@ -19,6 +19,7 @@
 -- include shared/returning.lua
 -- include shared/lapsing.lua
 -- include shared/due.lua
+-- include shared/lanes.lua
 -- include shared/hints.lua
 
 local unfit = misfit(SHAPE)
@@ -50,7 +51,7 @@ local function place_of(id, message)
   elseif TIMED then
     return 's', timed_place(math.max(now, math.floor(message.score)))
   end
-  return 's', message.score
+  return 's', plain_of(message.score)
 end
 
 local function restore_waiting(id, message)

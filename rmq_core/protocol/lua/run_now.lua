@@ -11,6 +11,7 @@
 -- include shared/priority_places.lua
 -- include shared/returning.lua
 -- include shared/due.lua
+-- include shared/lanes.lua
 -- include shared/hints.lua
 
 local unfit = misfit(SHAPE)
@@ -38,7 +39,7 @@ for i = FIRST, #ARGV do
       store = timed_place(now)
       redis.call('ZADD', STORE, store, id)
     end
-    note('rescheduled', 'ss', id, store)
+    note('rescheduled', 'ss', id, TIMED and store or plain_of(store))
     status = 1
   elseif redis.call('ZSCORE', PREPARE, id) then
     status = 2

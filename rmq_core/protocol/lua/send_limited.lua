@@ -22,6 +22,7 @@
 -- include shared/turns.lua
 -- include shared/remembering.lua
 -- include shared/load.lua
+-- include shared/lanes.lua
 local VERSIONS_FOR = tonumber(ARGV[9])
 -- include shared/versions.lua
 
@@ -56,6 +57,9 @@ local function send_one(position, value, id, body)
   local keeps = waits and not LATEST
   if not keeps then
     replace_body(id, old, body, waits)
+    if FAIR and waits then
+      lanes.leave(id, old, body)
+    end
   end
   note_sent(id, enqueue(id, value, number and number + position), waits, not keeps and body)
   note_load('s', body)
@@ -111,6 +115,12 @@ write_load()
 write_counts()
 if accepted == 0 then
   head = nil
+elseif FAIR then
+  local ids = {}
+  for i = 1, n do
+    ids[i] = ARGV[FIRST + (i - 1) * WIDTH + 1]
+  end
+  head = lanes.give(0, ids) or head and lanes.head()
 end
 -- include shared/announcing.lua
 return {new, accepted - new, noted, full, known, outdone}

@@ -1,5 +1,5 @@
 -- Sends messages that are more than their id (key, headers, version or a large content) to one slot.
--- KEYS   the slot's first 14 keys
+-- KEYS   the slot's first 16 keys
 -- ARGV   kind, wake channel, slot, merge (latest|first), shape, edge of the batch (earliest time, or highest priority),
 --        past (as in send.lua), then value, id, body, …   body: as `message.encode` makes it
 -- reply  their number where all are new and nothing is to be noted, or else
@@ -15,6 +15,7 @@
 -- include shared/sending.lua
 -- include shared/merging.lua
 -- include shared/load.lua
+-- include shared/lanes.lua
 
 local FIRST = 8
 local n = (#ARGV - FIRST + 1) / 3
@@ -35,6 +36,9 @@ for i = 1, n do
     local keeps = waits and not LATEST
     if not keeps then
       replace_body(id, old, body, waits)
+      if FAIR and waits then
+        lanes.leave(id, old, body)
+      end
     end
     note_sent(id, enqueue(id, value, number and number + i), waits, not keeps and body)
     if not waits then
@@ -47,6 +51,13 @@ count('sent', n)
 count('merged', n - new)
 write_load()
 write_counts()
+if FAIR then
+  local ids = {}
+  for i = 1, n do
+    ids[i] = ARGV[FIRST + i * 3 - 2]
+  end
+  head = lanes.give(0, ids) or head and lanes.head()
+end
 -- include shared/announcing.lua
 if new == n and not noted then
   return n

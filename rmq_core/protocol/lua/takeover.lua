@@ -18,6 +18,7 @@
 -- include shared/due.lua
 -- include shared/holds.lua
 -- include shared/reaping.lua
+-- include shared/lanes.lua
 -- include shared/hints.lua
 
 local refused = fenced()

@@ -58,3 +58,26 @@ def test_a_definition_says_where_they_are_read(queue: Queue, caller: Callable[..
     assert editor("PUT", "/topics/orders?reason=x", {"tenant_from": "key:/"}, If_Match="*").status_code == 200
     problem(editor("PUT", "/topics/orders", {"tenant_from": "body:x"}, If_Match="*"), 422, "invalid")
     assert queue.inspector.topics()[0].tenant_from == "key:/"
+
+
+def test_turns_are_told_and_edited(queue: Queue, caller: Callable[..., Caller], settings: Any) -> None:
+    queue.topic(kind=TopicKind.PRIORITY)
+    editor = caller("Editor")
+    wanted = {"fair": True, "tenant_weights": "acme=3"}
+    plan = editor.ok("PUT", "/topics/orders?validate_only=true", wanted)
+    assert {line["field"] for line in plan["lines"]} == set(wanted)
+    assert editor("PUT", "/topics/orders?reason=x", wanted, If_Match="*").status_code == 200
+    problem(editor("PUT", "/topics/orders", {"tenant_weights": "acme"}, If_Match="*"), 422, "invalid")
+    queue.topic("timed")
+    problem(editor("PUT", "/topics/timed", {"fair": True}, If_Match="*"), 422, "invalid")
+    for n in range(3):
+        queue.client.send("orders", f"m{n}", priority=20, tenant=HOSTILE if n else "acme")
+    found = editor.ok("GET", "/topics/orders/tenants")
+    assert (found["fair"], found["without_turn"]) == (True, 0)
+    assert {each["tenant"]: (each["weight"], each["waiting"], each["share"]) for each in found["turns"]} == {
+        "acme": (3, 1, 0.75),
+        HOSTILE: (1, 2, 0.25),
+    }
+    sample(settings)
+    metrics = scrape(editor)
+    assert metrics["rmq_tenant_waiting", f"tenant={HOSTILE},topic=orders"] == 2

@@ -8,6 +8,7 @@ import os
 import re
 import signal
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from playwright.sync_api import Page, WebSocketRoute, expect
@@ -43,17 +44,20 @@ def test_the_small_charts_go_on_while_the_page_stays_open(open_page: Open, topic
     numbers, in no period: if only the last point moved, the chart would have few shapes."""
     page = open_page("/")
     steps = itertools.count()
+    lines: dict[str, Any] = {}
+    told: list[int] = [0]
 
     def hurry(socket: WebSocketRoute) -> None:
         server = socket.connect_to_server()
 
         def forward(text: str | bytes) -> None:
             message = json.loads(text)
-            if message["type"] == "overview":
+            if message["type"].startswith("overview"):
                 number = next(steps)
-                message["at_ms"] += 15_000 * number
-                for each in message["topics"]:
-                    each["backlog"] = 9 * (number.bit_count() % 2)
+                lines.update({each["name"]: each for each in message["topics"]})
+                message["from_ms"], told[0] = told[0], message["at_ms"] + 15_000 * number
+                message["at_ms"] = told[0]
+                message["topics"] = [each | {"backlog": 9 * (number.bit_count() % 2)} for each in lines.values()]
             socket.send(json.dumps(message))
 
         server.on_message(forward)

@@ -2,6 +2,8 @@
 local counted = {}
 -- What fragments have to write when all is done.
 local at_the_end, write_journal, write_position
+-- What was taken comes back uncounted, where tenants take turns: see shared/lanes.lua.
+local gives_turn_back
 
 local function count(event, n)
   counted[event] = (counted[event] or 0) + n

@@ -19,7 +19,11 @@ local function head_of(next_due_ms)
     return next_due_ms
   end
   local top = redis.call('ZREVRANGE', STORE, 0, 0, 'WITHSCORES')
-  return top[2] and math.ceil(tonumber(top[2]))
+  local score = top[2] and tonumber(top[2])
+  if lanes.head and score and score > 4398046511104 then
+    return lanes.head()
+  end
+  return score and math.ceil(score)
 end
 
 -- Returns the head as text, '' for none.
@@ -35,6 +39,9 @@ end
 
 -- After any change that may bring something forward: tells the hint and whoever sleeps.
 local function announce_change()
+  if FAIR then
+    lanes.give(0)
+  end
   local channel, slot = ARGV[POLICY + 1], ARGV[POLICY + 2]
   local head = write_hints(slot, next_due(), head_of(next_due_or_ready()))
   redis.call('PUBLISH', channel, head == '' and slot or slot .. ' ' .. head)

@@ -1,9 +1,9 @@
 -- The keys of one slot, in the order keys.QUEUE_KEYS declares them. Sending is given the first 13,
--- of what has a body the first 14.
+-- of what has a body the first 16.
 local STORE, RETRY, PREPARE, DEAD, BODY, FAILED, PRIORITY,
   STATS, JOURNAL, SPILL, REPLACED, DEAD_RECORD,
   -- Where the topic's hints lie on another node than the slot, the store stands in their places: see shared/hints.lua.
-  HEADS, TENANTS, DUE, LATENESS, FENCE, CAUSE, CLUSTERS, TRASH, TRASHED, QUOTA, ORIGIN, SUSPECT,
+  HEADS, TENANTS, LANES, TURNS, DUE, LATENESS, FENCE, CAUSE, CLUSTERS, TRASH, TRASHED, QUOTA, ORIGIN, SUSPECT,
   ONCE_A, ONCE_B, SEEN_A, SEEN_B, OWED, ORDER_LAST, ORDER_WAITS, ORDER_SINCE,
   -- Of a consumer group also what is open, the entries of its topic's slot, their counters, where each group stands,
   -- and who has taken from it.

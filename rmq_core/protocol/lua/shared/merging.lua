@@ -14,7 +14,7 @@ local function stays(score, value)
   if KIND == 'range-merge' then
     return true
   end
-  return (KIND == 'priority' and math.ceil or math.floor)(tonumber(score)) == value
+  return (KIND == 'priority' and priority_of or math.floor)(tonumber(score)) == value
 end
 
 -- include shared/noting_sent.lua

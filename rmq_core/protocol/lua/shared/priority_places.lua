@@ -12,6 +12,13 @@ local function priority_place(priority, number)
   return priority - (number % PLACES_PER_PRIORITY) / PLACES_PER_PRIORITY
 end
 
+-- Where tenants take turns, what waits stands in the lane of its tenant, see shared/lanes.lua: this is its score without
+-- that.
+local function plain_of(score)
+  score = tonumber(score)
+  return score > 4398046511104 and (score % 4398046511104) / PLACES_PER_PRIORITY or score
+end
+
 local function priority_of(score)
-  return math.ceil(tonumber(score))
+  return math.ceil(plain_of(score))
 end

@@ -2,7 +2,7 @@
 -- shared/keys.lua, shared/holding.lua.
 local gone = held_in_all()
 for _, key in ipairs(KEYS) do
-  if key ~= HEADS and key ~= DUE and key ~= ENTRIES and key ~= ENTRY_STATS and key ~= POSITIONS then
+  if key ~= HEADS and (key ~= TURNS or HEADS == STORE) and key ~= DUE and key ~= ENTRIES and key ~= ENTRY_STATS and key ~= POSITIONS then
     redis.call('UNLINK', key)
   end
 end

@@ -37,7 +37,11 @@ local function back_to_store(id, score, event, from, receipt)
     merge_into_waiting(id, from)
     return false
   end
-  redis.call('ZADD', STORE, score, id)
+  score = TIMED and score or plain_of(score)
+  redis.call('ZADD', STORE, TIMED and score or string.format('%.17g', score), id)
   note(event, from .. 's', id, score)
+  if event == 'released' and gives_turn_back then
+    gives_turn_back(id)
+  end
   return true
 end

@@ -1,5 +1,5 @@
 -- Moves up to `limit` ready messages from store to prepare. Needs policy, journal, bodies, origins, lapsing, versions,
--- holds, load.
+-- holds, load, lanes.
 
 local take
 -- A block, for a script may have 200 locals at most.
@@ -62,10 +62,20 @@ do
   -- ones below this priority stay, for messages of other slots come before them. Also says whether the result is the
   -- top of the store, whole.
   local function by_priority(limit, in_flight, floor)
+    if FAIR then
+      floor = nil
+    end
     local least = floor and '(' .. ms_text(floor - 1) or '(' .. RETRIED_MAX
-    local fresh, gapless = unblocked('ZREVRANGEBYSCORE', '+inf', least, limit, in_flight)
+    local fresh, gapless
+    if FAIR then
+      fresh = lanes.by_turn(limit, function(high, low, most)
+        return (unblocked('ZREVRANGEBYSCORE', high, low, most, in_flight))
+      end)
+    else
+      fresh, gapless = unblocked('ZREVRANGEBYSCORE', UNFAIR and '4398046511104' or '+inf', least, limit, in_flight)
+    end
     if redis.call('ZCOUNT', STORE, '-inf', RETRIED_MAX) == 0 then
-      return fresh, gapless
+      return fresh, gapless and not UNFAIR
     end
     local retried = unblocked('ZRANGEBYSCORE', '-inf', RETRIED_MAX, limit, in_flight)
     local share = math.floor(limit / 10)
@@ -292,6 +302,9 @@ do
       redis.call('ZREMRANGEBYRANK', STORE, -n, -1)
     else
       redis.call('ZREM', STORE, unpack(ids))
+    end
+    if FAIR then
+      lanes.taken(ids)
     end
     redis.call('ZADD', PREPARE, unpack(prepared))
     if remember_versions then

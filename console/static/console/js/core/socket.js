@@ -71,6 +71,11 @@ export class Socket {
     this.onState("connecting");
   }
 
+  /** For who has lost the thread: a new connection begins with all of it. */
+  again() {
+    this.socket?.close();
+  }
+
   retryNow() {
     if (!this.resting && this.socket?.readyState === WebSocket.CLOSED) this.open();
   }

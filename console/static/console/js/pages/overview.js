@@ -82,12 +82,24 @@ else showEmptyFrame();
 onThemeChange(render);
 addEventListener("resize", () => live.draw());
 
-function take(/** @type {Live.Overview | ({ type: "sparks" } & Parameters<Sparks["load"]>[0])} */ message) {
+function take(
+  /** @type {Live.Overview | Live.OverviewChanges | ({ type: "sparks" } & Parameters<Sparks["load"]>[0])} */ message,
+) {
   if (message.type === "sparks") sparks.load(message);
-  if (message.type !== "overview") return;
-  frame = message;
+  if (message.type === "sparks") return;
+  if (message.type === "overview") frame = message;
+  else if (frame?.at_ms === message.from_ms) frame = changed(frame, message);
+  else return live.socket?.again();
   sparks.follow(frame);
   showInTab(frame.problems);
+}
+
+/** Lines that stay are the same objects, which are not drawn again. @returns {Live.Overview} */
+function changed(/** @type {Live.Overview} */ before, /** @type {Live.OverviewChanges} */ { names, topics, ...head }) {
+  const lines = new Map(before.topics.map((topic) => [topic.name, topic]));
+  for (const topic of topics) lines.set(topic.name, topic);
+  const shown = (names ?? [...lines.keys()]).flatMap((name) => lines.get(name) ?? []);
+  return { ...before, ...head, type: "overview", topics: shown };
 }
 
 function render() {

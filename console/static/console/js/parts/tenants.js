@@ -1,7 +1,7 @@
 // Who causes a topic's load, where its messages say whose they are.
 import { get, ofTopic } from "../core/api.js";
 import { h, headRow, replace, setText } from "../core/dom.js";
-import { duration, percent, rate } from "../core/format.js";
+import { count, duration, percent, rate } from "../core/format.js";
 import { page } from "../core/page.js";
 import { fill, gettext, messageOf } from "../core/text.js";
 
@@ -22,12 +22,25 @@ export class Tenants {
       [gettext("Taken/s"), "rc-num"],
       [gettext("Of all taken"), "rc-num"],
     ];
+    this.turnRows = h("tbody");
+    const turnHeads = [
+      gettext("Whose turn"),
+      [gettext("Waiting"), "rc-num"],
+      [gettext("Weight"), "rc-num"],
+      [gettext("Its share of the turns"), "rc-num"],
+    ];
+    this.turns = h(
+      "div",
+      { class: "rc-scroll", tabindex: "0", hidden: true },
+      h("table", { class: "rc-table" }, headRow(turnHeads), this.turnRows),
+    );
     const title = gettext("Tenants: who causes the load");
     this.element = h(
       "section",
       { class: "rc-card rc-flush", "aria-label": title, hidden: true },
       h("h2", { class: "rc-card-title rc-strong" }, title),
       h("div", { class: "rc-scroll", tabindex: "0" }, h("table", { class: "rc-table" }, headRow(heads), this.body)),
+      this.turns,
       this.note,
     );
     this.load();
@@ -50,7 +63,8 @@ export class Tenants {
   }
 
   show(/** @type {Api.TenantLoads} */ found) {
-    this.any = found.tenants.length > 0;
+    this.any = found.tenants.length > 0 || found.turns.length > 0;
+    this.showTurns(found);
     this.stand(Boolean(this.live.replay));
     replace(
       this.body,
@@ -72,6 +86,31 @@ export class Tenants {
     const over = found.over_s
       ? fill(gettext("Many tenants: each figure may be too high by up to %(rate)s/s."), { rate: rate(found.over_s) })
       : "";
-    setText(this.note, [lately, over].filter(Boolean).join(" "));
+    const capped = found.fair
+      ? gettext(
+          "Tenants take turns, the next one first: what caps each is its share, by its weight among those who wait.",
+        )
+      : "";
+    const without = found.without_turn
+      ? fill(gettext("%(n)s messages are still to be given a turn."), { n: count(found.without_turn) })
+      : "";
+    setText(this.note, [lately, over, capped, without].filter(Boolean).join(" "));
+  }
+
+  showTurns(/** @type {Api.TenantLoads} */ found) {
+    this.turns.hidden = !found.fair;
+    replace(
+      this.turnRows,
+      found.turns.map((each) =>
+        h(
+          "tr",
+          {},
+          h("td", { class: "rc-mono" }, each.tenant || gettext("(no tenant)")),
+          h("td", { class: "rc-num" }, count(each.waiting)),
+          h("td", { class: "rc-num" }, count(each.weight)),
+          h("td", { class: "rc-num" }, percent(each.share)),
+        ),
+      ),
+    );
   }
 }

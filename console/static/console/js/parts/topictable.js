@@ -75,6 +75,7 @@ class Row {
   constructor(/** @type {Acts} */ { sparks, onStar }) {
     this.sparks = sparks;
     this.star = new Star(onStar);
+    this.star.element.tabIndex = -1; // by keyboard it is reached on the topic's page: Tab walks from row to row
     this.named = "";
     this.shown = "";
     this.link = h("a", { class: "rc-topic-link" });

@@ -1,0 +1,50 @@
+"""Which slots have tenants take turns: a mark in each of them, so that it is so whoever sends or takes.
+
+The same as of journals, and for the same reasons: see `rmq_core.ops.journal_marks`, ``docs/decisions/311``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rmq_core.model.bodies import quoted
+from rmq_core.model.tenants import weights_of
+from rmq_core.model.topic import Topic
+from rmq_core.protocol.keys import Keyspace
+from rmq_core.protocol.scripts import Call, Operation, batches, script
+from rmq_core.protocol.takes import policy_at
+
+SLOTS_AT_ONCE = 64
+
+
+def turns_of(topic: Topic | None) -> tuple[bool, str]:
+    """Whether tenants take turns, and with which weights."""
+    return (topic.fair, topic.tenant_weights) if topic is not None and topic.fair else (False, "")
+
+
+def mark_text(topic: Topic) -> str:
+    """What a slot's mark says under a definition: fair or not, version, and who has another weight than 1."""
+    fair, text = turns_of(topic)
+    named = [f"{quoted(tenant).decode()}={weight}" for tenant, weight in weights_of(text).items()]
+    return " ".join([str(int(fair)), str(topic.version), *named])
+
+
+def outdated(topic: Topic, mark: bytes | None) -> bool:
+    """Whether a slot's mark (None: it has none) says something else than its topic's definition."""
+    fair, version, *named = (mark or b"0 0").decode().split(" ")
+    wanted, _, *weights = mark_text(topic).split(" ")
+    return int(version) < topic.version and [str(int(fair == "1")), *named] != [wanted, *weights]
+
+
+def set_marks(keyspace: Keyspace, topic: Topic, slots: Iterable[int] | None = None) -> Operation[None]:
+    """Makes the slots (None: all) as fair as their definition says; a later definition's word stands."""
+    mark = mark_text(topic)
+    for some in batches(range(topic.slots) if slots is None else slots, SLOTS_AT_ONCE):
+        yield [
+            Call(
+                script("fair_set"),
+                keyspace.slot_keys(topic.name, slot),
+                [*policy_at(keyspace, topic, slot), mark],
+            )
+            for slot in some
+        ]
