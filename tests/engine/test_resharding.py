@@ -114,7 +114,7 @@ async def test_versions_stay_in_order_with_keys_on_both_nodes(bench: Bench, clus
     keys = move.keys()
     move.carry(*keys[: len(keys) // 2])
     (waiting,) = (await bench.inspector.order("work")).waiting
-    assert (waiting.next, waiting.awaited, waiting.lowest, waiting.waiting) == (1, "in_flight", 3, 2)
+    assert (waiting.next, waiting.awaited, waiting.lowest, waiting.held) == (1, "in_flight", 3, 2)
     await bench.q.ack(first)
     assert await bench.q.take("work", 10) == []
     assert await bench.control.skip("work", "a", instead_of=2) == (True, 3)

@@ -26,7 +26,7 @@ async def texts(bench: Bench) -> list[str]:
 
 async def waits(bench: Bench) -> list[tuple[str, int, str, int, int]]:
     found = (await bench.inspector.order("work")).waiting
-    return [(each.key, each.next, each.awaited, each.lowest, each.waiting) for each in found]
+    return [(each.key, each.next, each.awaited, each.lowest, each.held) for each in found]
 
 
 @pytest.mark.parametrize("kind", [TopicKind.PRIORITY, TopicKind.FIXED_TIME, TopicKind.RANGE_MERGE])
@@ -107,7 +107,7 @@ async def test_after_a_while_a_topic_goes_on_without_what_is_missing(bench: Benc
 
     await bench.until(all_came, "what waited")
     assert sorted(taken) == ["a3", "a9", "b2"] and taken.index("a3") < taken.index("a9")
-    assert await waits(bench) == [("c", 1, "waiting", 2, 1)]
+    assert await waits(bench) == [("c", 1, "pending", 2, 1)]
     assert await bench.control.skip("work", "c") == (True, 2)
     assert await texts(bench) == ["c2"]
     await bench.control.run_now("work", "c#1")
@@ -207,7 +207,7 @@ async def test_keys_of_odd_bytes_are_kept_apart(bench: Bench) -> None:
         await bench.q.send("work", PriorityMessage(key, 20, key=key, version=2))
     assert await bench.q.take("work", 100) == []
     found = (await bench.inspector.order("work")).waiting
-    assert {(each.raw_key, each.lowest, each.waiting) for each in found} == {(key, 2, 1) for key in keys}
+    assert {(each.raw_key, each.lowest, each.held) for each in found} == {(key, 2, 1) for key in keys}
     for key in keys:
         await bench.control.skip("work", key)
         assert [each.content for each in await bench.drain()] == [key]
