@@ -236,4 +236,4 @@ async def test_in_turns_of_tenants_too(bench: Bench) -> None:
         for each in some:
             found[each.text[0]].append(each.version)
         await bench.q.ack(some)
-    assert found == dict.fromkeys("abc", [1, 2, 3, 4])
+    assert found == {key: [1, 2, 3, 4] for key in "abc"}
