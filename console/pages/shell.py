@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import difflib
 import functools
 from collections.abc import Callable
 from typing import Any
@@ -16,7 +18,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 from django.views.defaults import permission_denied
 
-from console.access import Forbidden, Permission, allowed, grants, require
+from console.access import Forbidden, Permission, allowed, grants, in_scope, require
 from console.engine import engine
 from console.errors import BadRequest
 from console.options import options
@@ -26,6 +28,7 @@ from console.templating import render
 from rmq_core.errors import ConfigurationError, InvalidMessage, RMQError, UnknownTopic
 
 View = Callable[..., HttpResponse]
+LIKE_MOST = 5
 
 
 def console_page(view: View) -> View:
@@ -41,8 +44,9 @@ def console_page(view: View) -> View:
         except Forbidden as error:
             return forbidden(request, error)
         except (BadRequest, UnknownTopic, InvalidMessage) as error:  # an old address, or one that somebody has changed
-            title = kwargs.get("topic") or gettext("Not found")
-            return render_page(request, "console/missing.html", title, error=str(error), status=404)
+            name = kwargs.get("topic", "")
+            title, near = name or gettext("Not found"), _like(request, name) if isinstance(error, UnknownTopic) else []
+            return render_page(request, "console/missing.html", title, error=str(error), near=near, status=404)
         except RMQError as error:
             heading = (
                 gettext("Redis cannot be used as it is")
@@ -53,6 +57,17 @@ def console_page(view: View) -> View:
             return render_page(request, "console/away.html", title, heading=heading, error=str(error), status=503)
 
     return never_cache(require_safe(wrapped))
+
+
+def _like(request: HttpRequest, name: str) -> list[str]:
+    """Topics whose names are nearly that, or begin or end like it; nothing while Redis is away."""
+    with contextlib.suppress(RMQError):
+        known = [each.name for each in engine().inspector.topics() if in_scope(request.user, each.name)]
+        close = difflib.get_close_matches(name, known, n=LIKE_MOST, cutoff=0.7)
+        word = name.lower()
+        parts = [each for each in known if word in each.lower() or each.lower() in word]
+        return list(dict.fromkeys([*close, *parts]))[:LIKE_MOST]
+    return []
 
 
 def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:

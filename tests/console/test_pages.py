@@ -197,3 +197,11 @@ def test_the_command_palette_finds_pages_and_topics(queue: Queue, browser: Clien
     queue.topic()
     text = browser.get("/admin/search/", {"s": "ord", "extended": 1}).content.decode()
     assert "/topics/orders/" in text
+
+
+def test_a_mistyped_topic_leads_to_those_of_a_similar_name(queue: Queue, as_role: Callable[..., Client]) -> None:
+    for name in ("orders", "orders.late", "mail"):
+        queue.topic(name)
+    answer = as_role("Viewer").get("/topics/oders/dead/")
+    page = answer.content.decode()
+    assert answer.status_code == 404 and 'href="/topics/orders/"' in page and 'href="/topics/mail/"' not in page

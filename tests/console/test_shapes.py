@@ -7,6 +7,8 @@ import json
 
 import pytest
 
+from console.access import TokenUser
+from console.api.callers import Caller
 from console.api.rows import message_of
 from console.serializers.messages import CONTENT_SHOWN_BYTES, content_json, row_json
 from rmq_core import RangeMergeMessage, TopicKind
@@ -15,15 +17,19 @@ from tests.console.conftest import Queue
 SECRET = "4111-1111"
 
 
+def caller(role: str) -> Caller:
+    return Caller(TokenUser("test", "prefix", role), "token:1", None)
+
+
 def test_without_the_permission_no_word_of_the_content_leaves(queue: Queue) -> None:
     queue.topic()
     ident = queue.dead(key="order-1", content=json.dumps({"card": SECRET}))
     (view,) = queue.inspector.find("orders", ident)
-    shown = json.dumps([row_json(view.row, payload=False), message_of(view, payload=False)])
+    shown = json.dumps([row_json(view.row, payload=False), message_of(view, caller("Viewer"))])
     assert SECRET not in shown
     assert "order-1" in shown  # the key is metadata
     assert "KeyError" in shown
-    assert SECRET in json.dumps(message_of(view, payload=True))
+    assert SECRET in json.dumps(message_of(view, caller("Payload reader")))
 
 
 def test_an_inline_messages_id_is_its_content_and_is_masked(queue: Queue) -> None:
