@@ -7,8 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from rmq_core import RMQ, Control, FixedTimeMessage, Topic, TopicKind
 from rmq_core.embedded.redis import EmbeddedRedis
+from rmq_core.errors import InvalidTopic
 from rmq_core.pipeline.archive import archive
 from rmq_core.pipeline.archived import Archive
 from rmq_core.pipeline.reconcile import Inputs, reconcile
@@ -67,3 +70,10 @@ def test_what_was_over_long_ago_is_forgotten_and_what_is_open_is_not(spark: Any,
             raw.flushall()
         assert restore(spark, options, kept.path).restored == 3
         assert client.take("mail", 1)[0].text == "of again"
+
+
+def test_a_period_is_a_day_at_least() -> None:
+    assert Topic("mail", TopicKind.FIXED_TIME, archive_for_ms=DAY_MS).archive_for_ms == DAY_MS
+    for wrong in (-1, 1, DAY_MS - 1, 40_000 * DAY_MS):
+        with pytest.raises(InvalidTopic, match="archive_for_ms"):
+            Topic("mail", TopicKind.FIXED_TIME, archive_for_ms=wrong)
