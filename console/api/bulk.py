@@ -23,6 +23,7 @@ from console.engine import engine
 from console.usecases import bulk
 from console.usecases.actions import MESSAGES_MAX, PERFORMED, ActionRequest, perform
 from console.usecases.bulk_requests import CANARY_MAX, CONFIRM_ABOVE, RATE_MAX, REFS_MAX, SPREAD_MAX_MS, BulkRequest
+from console.usecases.costs import cost_of
 from rmq_core.model.filters import MessageFilter
 from rmq_core.model.ids import MessageRef
 from rmq_core.model.topic import MAX_SLOTS
@@ -104,6 +105,21 @@ class RescheduleBody(Rescheduling, WaitingBody):
     pass
 
 
+class Cost(Schema):
+    """About. `looks`: so many messages the filter has to look at. `for_ms`: so long it takes, at `pace_s` messages a
+    second (`measured`: as former operations went) or the slower pace asked for; `redis_ms`: so long of that Redis works
+    for it, in `steps` calls between which others are served, and it can be stopped. `drain_ms`: so long workers need
+    for what becomes ready, at the pace of late; null: nothing does, or nobody works it off."""
+
+    looks: int
+    steps: int
+    for_ms: int
+    redis_ms: int
+    pace_s: float
+    measured: bool
+    drain_ms: int | None
+
+
 class Preview(Schema):
     """How many messages it would meet; not `exact`: an estimate from `looked_at` of `total`. `confirm`: so many that
     the start asks for the topic's name. `purges`: what it takes out is gone for good. `expires_first`: so many of the
@@ -118,6 +134,7 @@ class Preview(Schema):
     purges: bool
     expires_first: int
     expires_looked_at: int
+    cost: Cost
     as_of_ms: int
 
 
@@ -224,10 +241,12 @@ def _act(
     )
     if body.validate_only:
         found = bulk.preview(caller.actor, wanted)
+        price = cost_of(wanted, found)
         about = {
             "examples": [row_of(row, caller.payload) for row in found.examples],
             "confirm": found.count > CONFIRM_ABOVE,
             "purges": wanted.purges,
+            "cost": asdict(price) | asdict(price.cost),
             "as_of_ms": engine().inspector.now_ms(),
         }
         return Status(200, asdict(found) | about)

@@ -25,6 +25,7 @@ from console.models import Finding
 from console.serializers import runs as shapes
 from console.serializers.text import FORMATS
 from console.usecases import repairs, run_reports
+from console.usecases.bulk_requests import CANARY_MAX
 from console.usecases.repairs import RepairRequest
 
 Word = Query("", max_length=100, pattern=r"^[^\x00]*$")
@@ -60,6 +61,9 @@ class RepairBody(Strict):
     topic: Text = Field("", max_length=100)
     finding: int | None = Field(None, ge=1, le=2**53)
     reason: Reason = ""
+    canary: int = Field(
+        0, ge=0, le=CANARY_MAX, description="Of each topic so many first; the rest only if none of those dies."
+    )
     validate_only: bool = False
 
 
@@ -128,7 +132,8 @@ def repair(request: HttpRequest, response: HttpResponse, ident: uuid.UUID, body:
     """As operations, one for each topic: follow them at their addresses."""
     caller = caller_of(request)
     caller.require(Permission.OPERATE)
-    wanted = RepairRequest(run_of(caller, ident), body.repair, body.kind, body.topic, body.finding, body.reason)
+    about = (body.repair, body.kind, body.topic, body.finding, body.reason, body.canary)
+    wanted = RepairRequest(run_of(caller, ident), *about)
     if body.validate_only:
         found = repairs.preview(caller.actor, wanted)
         examples = [shapes.finding_json(each, caller.payload) for each in found.examples]

@@ -20,7 +20,7 @@ from console.api.schemas import Cursor, InSeconds, Limit, WithNeededReason
 from console.api.states import of_today
 from console.clock import now_ms
 from console.models import Operation
-from console.serializers.operations import not_done, operation_json, report
+from console.serializers.operations import canary_messages, not_done, operation_json, report
 from console.serializers.text import FORMATS
 from console.usecases import bulk
 
@@ -76,9 +76,19 @@ class NotDone(Schema):
     status: str
 
 
-class OperationDetail(OperationView):
-    """`not_done`: the first of them; the report has all. `undone_by`: what restored the messages it took out."""
+class CanaryMessage(Schema):
+    """One that went first, and what became of it. `not_due`: it waits for its time. `id` is null where it is masked."""
 
+    id: str | None
+    slot: int
+    fate: Literal["died", "under_way", "not_due", "well"]
+
+
+class OperationDetail(OperationView):
+    """`not_done`: the first of them; the report has all. `undone_by`: what restored the messages it took out.
+    `canary_messages`: the first of those that went first, what died at the top."""
+
+    canary_messages: list[CanaryMessage]
     not_done: list[NotDone]
     undone_by: list[uuid.UUID]
     as_of_ms: int
@@ -128,6 +138,7 @@ def operation(request: HttpRequest, operation: uuid.UUID) -> dict[str, Any]:
     found = _find(caller, operation)
     return operation_of(found, caller) | {
         "not_done": not_done(found, caller.payload),
+        "canary_messages": canary_messages(found, caller.payload),
         "undone_by": list(found.undone_by.order_by("created").values_list("pk", flat=True)),
         "as_of_ms": now_ms(),
     }

@@ -112,6 +112,15 @@ class Group(Schema):
     open: int
 
 
+class Waits(Schema):
+    """For what a run waits that has not begun: `ahead` of it so many wait, and one of `running_kind` is at work; null:
+    no job worker has taken one, which takes seconds where it is started for that."""
+
+    ahead: int
+    running_kind: str | None
+    running_since_ms: int | None
+
+
 class Detail(Run):
     """`tables`: the report's figures, a row per topic. `changes`: by kind, against the run before. `ledger_left_out`:
     rows of the business ledger about other topics, `{rows, topics}`. `restored`: of a restore,
@@ -128,6 +137,7 @@ class Detail(Run):
     ledger_left_out: dict[str, Any] | None
     restored: dict[str, Any] | None
     tables: list[dict[str, Any]]
+    waits: Waits | None
     groups: list[Group]
     as_of_ms: int
 

@@ -82,7 +82,8 @@ class Slice:
         self._ends_at = time.monotonic() + SLICE_S
         self._patient_until = time.monotonic() + 2 * STEP_MS / 1000
         self._source = source_of(operation)
-        self._canary = Canary(operation.canary, operation.place.setdefault("canary", {}))
+        repairs = operation.action == Action.REPAIR
+        self._canary = Canary(operation.canary, operation.place.setdefault("canary", {}), repairs)
         self._each_ms = _pace_ms(operation)
 
     def run(self) -> None:

@@ -12,6 +12,7 @@ from console.serializers.text import csv_lines, json_lines
 from rmq_core.model.text import shown
 
 SHOWN = 200
+FATES = ("died", "under_way", "not_due", "well")
 CONTENT_FIELDS = ("text", "error")
 """Parts of a filter that are words of a message; hidden from those who may not read content."""
 
@@ -62,6 +63,16 @@ def operation_json(operation: Operation, payload: bool) -> dict[str, Any]:
         "finished_ms": ms_of(operation.finished),
         "undoable": operation.undoable,
     }
+
+
+def canary_messages(operation: Operation, payload: bool, most: int = SHOWN) -> list[dict[str, Any]]:
+    """What became of those that went first, what died at the top; ids only for those who may read content."""
+    canary = operation.place.get("canary")
+    known = canary if isinstance(canary, dict) else {}
+    refs, fates = known.get("refs") or [], known.get("fates") or []
+    pairs = [(ref, fates[position] if position < len(fates) else "under_way") for position, ref in enumerate(refs)]
+    pairs.sort(key=lambda pair: FATES.index(pair[1]))
+    return [{"slot": slot, "id": ident if payload else None, "fate": fate} for (slot, ident), fate in pairs[:most]]
 
 
 def not_done(operation: Operation, payload: bool, most: int = SHOWN) -> list[dict[str, Any]]:

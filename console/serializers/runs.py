@@ -62,6 +62,21 @@ def detail_json(run: Reconciliation, payload: bool, under_way: Reconciliation | 
         "ledger_left_out": _left_out(_inputs(run).get("of_ledger")),
         "read": _read(run.summary.get("read")),
         "tables": tables,
+        "waits": waits_json(run),
+    }
+
+
+def waits_json(run: Reconciliation) -> dict[str, Any] | None:
+    """For what a run waits that has not begun: those that were asked for before it, and the one at work."""
+    if run.state != Reconciliation.State.QUEUED:
+        return None
+    live = Reconciliation.objects.filter(state__in=Reconciliation.LIVE).exclude(pk=run.pk)
+    ahead = live.filter(state=Reconciliation.State.QUEUED, created__lt=run.created).count()
+    working = live.exclude(state=Reconciliation.State.QUEUED).order_by("started").first()
+    return {
+        "ahead": ahead,
+        "running_kind": working.kind if working else None,
+        "running_since_ms": ms_of(working.started) if working else None,
     }
 
 

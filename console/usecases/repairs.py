@@ -28,7 +28,8 @@ TOPICS_AT_ONCE = 20
 
 @dataclass(frozen=True)
 class RepairRequest:
-    """Which findings of a run to repair: all of one repair, narrowed by kind and topic, or one (`finding`)."""
+    """Which findings of a run to repair: all of one repair, narrowed by kind and topic, or one (`finding`). `canary`:
+    of each topic so many first, the rest when those ended well, or wait to become due."""
 
     run: Reconciliation
     repair: str
@@ -36,10 +37,11 @@ class RepairRequest:
     topic: str = ""
     finding: int | None = None
     reason: str = ""
+    canary: int = 0
 
     def query(self) -> dict[str, Any]:
         """For the audit."""
-        given = {"kind": self.kind, "topic": self.topic, "finding": self.finding}
+        given = {"kind": self.kind, "topic": self.topic, "finding": self.finding, "canary": self.canary}
         return {"run": str(self.run.pk), "repair": self.repair, **{name: each for name, each in given.items() if each}}
 
 
@@ -88,6 +90,7 @@ def start(actor: Actor, wanted: RepairRequest) -> list[Operation]:
                 values={"repair": wanted.repair, "run": str(wanted.run.pk)},
                 **entry.asker(),
                 total=len(refs[:REFS_MAX]),
+                canary=wanted.canary,
                 due_ms=now,
             )
             made.append(operation)
@@ -110,6 +113,8 @@ def _permit(actor: Actor, wanted: RepairRequest) -> None:
         require(actor.user, Permission.ADMINISTER)
     if wanted.repair not in engine_repairs.KINDS:
         raise BadRequest(gettext("There is no repair of that name."))
+    if wanted.canary and wanted.repair == "correct_counters":
+        raise BadRequest(gettext("A canary is for messages; this repair is of counters."))
 
 
 def _findings(wanted: RepairRequest) -> QuerySet[Finding]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
 
 import click
@@ -13,11 +14,14 @@ from rmq_core.client.control import Control
 from rmq_core.client.inspector import Inspector
 from rmq_core.client.rmq import RMQ
 from rmq_core.errors import RMQError
+from rmq_core.model.costs import STEP, Cost, cost
 from rmq_core.model.filters import FILTER_STATES, MessageFilter
 from rmq_core.ops.matching import MatchingAction, MatchingResult, act_matching
 from rmq_core.queries.ends import expire_first
 from rmq_core.queries.present import now_of
+from rmq_core.why.answer import duration
 
+CONFIRM_ABOVE = 100_000
 BACKLOG = [state for state in FILTER_STATES if state not in ("dead", "trash")]
 
 
@@ -31,7 +35,8 @@ def chosen(run: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--error", help="In the class or the message of the failure."),
         click.option("--where", help="Holds for the content, which is JSON: order.total > 100."),
         click.option("--text", help="In the id or the content."),
-        click.option("--dry-run", is_flag=True, help="Say how many, and change nothing."),
+        click.option("--dry-run", is_flag=True, help="Say how many and what it costs, and change nothing."),
+        click.option("--yes", is_flag=True, help=f"Also where it takes more than {CONFIRM_ABOVE:,}."),
         click.option("--all", "everything", is_flag=True, help="Everything in the state."),
         click.argument("ids", nargs=-1),
         click.argument("topic"),
@@ -124,6 +129,7 @@ def _act(
     ids: tuple[str, ...],
     everything: bool,
     dry_run: bool,
+    yes: bool,
     new: dict[str, int | None] | None = None,
     **fields: Any,
 ) -> int:
@@ -142,16 +148,21 @@ def _act(
         else:
             selects = MessageFilter.from_mapping({"state": state} | wanted)
             seen = Inspector(rmq).preview(topic, selects)
+            about = "" if seen.exact else "about "
+            price = cost(name, seen.count, seen.total if wanted else 0)
             if dry_run:
-                about = "" if seen.exact else "about "
                 ends = rmq.run(rmq.on_topic(expire_first, topic, name, selects, values.get("due_ms")))
-                told: dict[str, Any] = {"count": seen.count, "exact": seen.exact}
-                lines = [f"{words} would take {about}{seen.count}"]
+                told: dict[str, Any] = {"count": seen.count, "exact": seen.exact, "cost": asdict(price)}
+                lines = [f"{words} would take {about}{seen.count}", _price(price)]
                 if ends.late:
                     told |= {"expires_first": ends.late, "expires_looked_at": ends.looked_at}
                     lines.append(f"of the first {ends.looked_at}, {ends.late} expire first: they stay where they are")
                 shell.show(told, lines)
                 return 0
+            if seen.count > CONFIRM_ABOVE and not yes:
+                raise click.ClickException(
+                    f"{words} would take {about}{seen.count:,}, {_price(price)}. Give --yes to do it"
+                )
             done, missing, late = _act_matching(shell, rmq, topic, name, past, selects, seen.count, values)
     counts, line = {past.replace(" ", "_"): done, "not_found": missing}, f"{past} {done}, not found {missing}"
     if late:
@@ -159,6 +170,15 @@ def _act(
         line += f", left where they are, for they expire first {late}"
     shell.show(counts, [line])
     return 1 if (missing or late) and ids else 0
+
+
+def _price(price: Cost) -> str:
+    """What it costs, in words."""
+    looks = f" looks at {price.looks:,} messages and" if price.looks else ""
+    return (
+        f"it{looks} takes about {duration(price.for_ms)}, {duration(price.redis_ms)} of them of Redis, in steps of"
+        f" at most {STEP:,} between which it can be stopped"
+    )
 
 
 def _act_matching(

@@ -56,7 +56,9 @@ def test_clusters_and_what_can_be_done_to_one(rmq: RMQ, run: Run) -> None:
     assert (first["count"], first["error"], second["error"]) == (5, "IOError", "Other")
     assert first["fingerprint"] == fingerprint("IOError", "no answer after 99 s")
     chosen = ("--fingerprint", first["fingerprint"])
-    assert run("drop", *chosen, "--dry-run") == {"count": 5, "exact": True}
+    seen = run("drop", *chosen, "--dry-run")
+    assert (seen["count"], seen["exact"], seen["cost"]["looks"], seen["cost"]["steps"]) == (5, True, 6, 1)
+    assert seen["cost"]["redis_ms"] <= seen["cost"]["for_ms"] < 1_000
     assert len(dead(rmq)) == 6
     assert run("drop", *chosen) == {"dropped": 5, "not_found": 0}
     assert dead(rmq) == {"m0"}
@@ -68,6 +70,14 @@ def test_clusters_and_what_can_be_done_to_one(rmq: RMQ, run: Run) -> None:
     assert run("restore", "m4") == {"restored": 1, "not_found": 0}
     assert run("requeue", "--all") == {"requeued": 3, "not_found": 0}
     assert dead(rmq) == set()
+
+
+def test_very_many_are_confirmed(rmq: RMQ, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rmq_core.cli.actions.CONFIRM_ABOVE", 5)
+    refused = run("drop", "--all", code=1)
+    assert "drop would take 6, it takes about" in refused and "Give --yes to do it" in refused
+    assert len(dead(rmq)) == 6
+    assert run("drop", "--all", "--yes") == {"dropped": 6, "not_found": 0}
 
 
 def test_a_send_is_tried(run: Run) -> None:
@@ -141,6 +151,7 @@ def test_what_expires_first_is_counted_and_left(rmq: RMQ, run: Run) -> None:
     for slot in range(4):
         make_late(rmq, slot)
     seen = run("restore", "--text", "late", "--dry-run")
+    seen.pop("cost")
     assert seen == {"count": 3, "exact": True, "expires_first": 3, "expires_looked_at": 3}
     assert run("restore", "--text", "late") == {"restored": 0, "not_found": 0, "expires_first": 3}
     assert Inspector(rmq).preview("t", MessageFilter("trash")).count == 3

@@ -11,7 +11,7 @@ from rmq_core import RMQ, Control, Inspector, PriorityMessage, Topic, TopicKind
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.protocol.scripts import one
 from rmq_core.protocol.takes import takeover
-from tests.engine.test_chains_faults import Deadly
+from tests.engine.test_chains_faults import watched
 
 ENOUGH, VERSIONS = 60, 4
 
@@ -29,7 +29,7 @@ def killed(url: str, namespace: str, last: int) -> bool:
     child = os.fork()
     if child == 0:
         try:
-            rmq = Deadly(last).watch(RMQ(url, namespace))
+            rmq = watched(RMQ(url, namespace), last)
             while taken := rmq.take("work", 10):
                 rmq.ack(taken)
         finally:

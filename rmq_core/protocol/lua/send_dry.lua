@@ -18,7 +18,7 @@
 local VERSIONS_FOR = tonumber(ARGV[9])
 -- include shared/versions.lua
 
-local value, id, body, period, mark = ARGV[10] + later, ARGV[11], ARGV[12], tonumber(ARGV[13]), ARGV[14]
+local value, id, body, period, mark = ARGV[11] + later, ARGV[12], ARGV[13], tonumber(ARGV[14]), ARGV[15]
 
 local function at(queue, unit)
   local score = redis.call('ZSCORE', queue, id)
@@ -45,6 +45,11 @@ local function outcome()
     return 'duplicate', accepted_ms
   end
   local handed_out = outdone_by and outdone_by({id}, {body})[1]
+  local key = ARGV[10] ~= '' and string.match(id, '^(.+)#%d+$')
+  if key then
+    local last, given = tonumber(redis.call('HGET', ORDER_LAST, key) or ARGV[10] - 1), version_of(body)
+    handed_out = given > 0 and last >= given and last or handed_out
+  end
   if handed_out then
     return 'outdated', handed_out
   elseif outdated(id, old, body, waits) then

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
 from console.models import AuditEntry, Operation
 from rmq_core import FixedTimeMessage
@@ -35,6 +37,7 @@ def test_by_a_filter_it_is_an_operation(queue: Queue, operator: Caller) -> None:
         queue.dead(f"d{n}")
     checked = operator.ok("POST", REQUEUE, {"filter": {"error": "KeyError"}, "validate_only": True})
     assert (checked["count"], checked["exact"]) == (3, True) and len(checked["examples"]) == 3
+    assert (checked["cost"]["looks"], checked["cost"]["measured"], checked["cost"]["drain_ms"]) == (3, False, None)
     assert not Operation.objects.exists()
     answer = operator.post(REQUEUE, {"filter": {"error": "KeyError"}, "reason": "fixed"})
     assert answer.status_code == 202, answer.content
@@ -44,6 +47,29 @@ def test_by_a_filter_it_is_an_operation(queue: Queue, operator: Caller) -> None:
     shown = operator.ok("GET", f"/operations/{started['id']}")
     assert shown["reason"] == "fixed" and shown["not_done"] == []
     assert [each["id"] for each in operator.ok("GET", "/operations")["operations"]] == [started["id"]]
+
+
+def test_what_it_costs_is_said_by_what_former_ones_took(queue: Queue, operator: Caller) -> None:
+    queue.topic()
+    for n in range(4):
+        queue.dead(f"d{n}")
+
+    def cost(**more: Any) -> dict[str, Any]:
+        found: dict[str, Any] = operator.ok("POST", REQUEUE, {"filter": {}, "validate_only": True, **more})["cost"]
+        return found
+
+    first = cost()
+    assert (first["looks"], first["steps"], first["measured"]) == (0, 1, False)
+    assert cost(rate_per_s=2)["for_ms"] == 2_000 and cost(spread_ms=60_000)["for_ms"] == 60_000
+    began = timezone.now()
+    for took_s, values in ((10, {}), (1, {"rate_per_s": 9}), (1, {"action": "drop"}), (1, {"done": 3})):
+        Operation.objects.create(
+            **{"action": "requeue", "topic": "x", "state": "done", "done": 2_000, "username": "o"} | values,
+            started=began,
+            finished=began + timedelta(seconds=took_s),
+        )
+    found = cost()
+    assert (found["pace_s"], found["measured"], found["for_ms"]) == (200, True, 20)
 
 
 def test_what_expires_first_is_left_and_said(queue: Queue, operator: Caller) -> None:

@@ -21,6 +21,19 @@ def tab_to(page: Page, wanted: Locator, key: str = "Tab") -> None:
     raise AssertionError(f"{TABS_MOST} tabs lead to no {wanted}")
 
 
+def test_the_first_stop_of_tab_leads_to_the_content(open_page: Open) -> None:
+    page = open_page("/audit/?who=x", "admin")
+    link = page.get_by_role("link", name="Skip to the content")
+    expect(link).to_have_count(1)
+    page.keyboard.press("Tab")
+    expect(link).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("#content")).to_be_focused()
+    assert page.url.endswith("?who=x")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.querySelector('#content').contains(document.activeElement)")
+
+
 def test_the_sidebar_is_hidden_and_shown(open_page: Open) -> None:
     page = open_page("/audit/", "admin")
     toggle = page.get_by_role("button", name="Show or hide the sidebar")

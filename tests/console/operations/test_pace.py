@@ -8,7 +8,7 @@ from console.access import Action
 from console.jobs import operation_slice as runner
 from console.jobs import operations as jobs
 from console.models import AuditEntry, Operation
-from console.serializers.operations import operation_json
+from console.serializers.operations import canary_messages, operation_json
 from console.usecases import bulk, canary
 from rmq_core import Delivery, FixedTimeMessage
 from tests.console.operations.desk import Desk
@@ -97,6 +97,10 @@ def test_a_canary_that_dies_again_stops_the_operation(desk: Desk, parked: None) 
     look_again(desk, operation)
     assert (operation.state, operation.done, desk.count("dead")) == ("stopped", 5, 47)
     assert "2 of 5 messages died again" in operation.error
+    listed = canary_messages(operation, True)
+    assert [each["fate"] for each in listed] == ["died", "died", "well", "well", "well"]
+    assert {each["id"] for each in listed[:2]} == {each.id for each in taken[3:]}
+    assert {each["id"] for each in canary_messages(operation, False)} == {None}
     assert AuditEntry.objects.get(action="requeue").result == "partly"
     desk.finish(bulk.resume(desk.actor, operation))
     operation.refresh_from_db()

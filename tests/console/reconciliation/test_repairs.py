@@ -13,10 +13,13 @@ from pyarrow import parquet
 
 from console.access import Forbidden
 from console.errors import BadRequest
-from console.models import AuditEntry, Finding, MessageRecord, Reconciliation
+from console.jobs import operations as jobs
+from console.models import AuditEntry, Finding, MessageRecord, Operation, Reconciliation
 from console.record.life import key_of
+from console.serializers.operations import canary_messages
 from console.usecases import repairs
 from console.usecases.actor import Actor
+from console.usecases.canary import Canary
 from console.usecases.repairs import RepairRequest
 from rmq_core import FixedTimeMessage, MessageRef
 from rmq_core.ops.repairs import scores as engine_scores
@@ -65,6 +68,37 @@ def test_orphans_are_removed_and_what_lives_is_left_alone(desk: Desk, run: Recon
         assert each.operation == operation.pk
     entry = AuditEntry.objects.get(action="repair")
     assert entry.query == {"run": str(run.pk), "repair": "drop_orphan"} and entry.done == 2
+
+
+def test_a_canary_goes_first_and_stops_where_it_dies(desk: Desk, run: Reconciliation) -> None:
+    desk.dead(4)
+    for number in range(4):
+        finding(run, "dead", "requeue_dead", f"d{number}")
+    (operation,) = repairs.start(desk.actor, request(run, "requeue_dead", canary=2))
+    desk.finish(operation)
+    assert (operation.canary, operation.done, desk.count("dead")) == (2, 2, 2)
+    first, second = (desk.queue.client.take("orders", timeout_ms=2_000)[0] for _ in range(2))
+    desk.queue.client.ack(first)
+    desk.queue.client.reject(second)
+    Operation.objects.filter(pk=operation.pk).update(due_ms=0)
+    assert jobs.pick_up(desk.queue.inspector.now_ms()) <= 1
+    desk.finish(operation)
+    assert (operation.state, desk.count("dead")) == ("stopped", 3)
+    fates = {each["id"]: each["fate"] for each in canary_messages(operation, True)}
+    assert fates == {first.id: "well", second.id: "died"}
+    with pytest.raises(BadRequest):
+        repairs.start(desk.actor, request(run, "correct_counters", canary=2))
+
+
+def test_of_a_repair_what_waits_for_its_time_is_well(desk: Desk) -> None:
+    desk.delayed(2)
+    refs = [MessageRef(slot_for(each.encode(), 4), each) for each in ("m0", "m1")]
+    for repairs_it, phase, well in ((True, "passed", 2), (False, "watching", 0)):
+        place: dict[str, Any] = {}
+        tried = Canary(2, place, repairs_it)
+        tried.sent(refs, desk.queue.inspector.now_ms())
+        assert tried.look("orders", desk.queue.inspector.now_ms()) is None
+        assert (place["phase"], place["well"], place["fates"]) == (phase, well, ["not_due", "not_due"])
 
 
 def test_what_is_stuck_goes_back(desk: Desk, run: Reconciliation, redis_server: Any) -> None:

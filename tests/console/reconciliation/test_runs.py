@@ -15,6 +15,7 @@ from django.contrib.auth.models import User
 from django.db import connection
 
 from console.access import Forbidden
+from console.clock import ms_of
 from console.errors import BadRequest
 from console.jobs import runs as jobs
 from console.jobs.run_process import Runner
@@ -41,6 +42,19 @@ def test_a_run_tells_its_stages_and_takes_its_report_in(office: Office) -> None:
     entry = AuditEntry.objects.get()
     assert (entry.action, entry.result, entry.reason, entry.topic) == ("reconcile", "done", "monday", "orders")
     assert entry.detail["run"] == str(run.pk)
+
+
+def test_a_run_that_has_not_begun_says_for_what_it_waits(office: Office) -> None:
+    first = office.start(topics=("orders",))
+    assert shapes.waits_json(first) == {"ahead": 0, "running_kind": None, "running_since_ms": None}
+    second = Reconciliation.objects.create(state="queued", username="x", kind="archive")
+    Reconciliation.objects.filter(pk=first.pk).update(state="running", started=first.created)
+    third = Reconciliation.objects.create(state="queued", username="x")
+    found = shapes.waits_json(third)
+    assert found == {"ahead": 1, "running_kind": "reconcile", "running_since_ms": ms_of(first.created)}
+    Reconciliation.objects.filter(pk=second.pk).delete()
+    first.refresh_from_db()
+    assert shapes.waits_json(first) is None
 
 
 def test_a_run_over_all_topics_names_those_it_says_nothing_of(office: Office) -> None:

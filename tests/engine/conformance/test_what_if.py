@@ -126,6 +126,13 @@ async def test_what_keeps_a_message_out(bench: Bench) -> None:
     await bench.q.send("work", "m", priority=20, key="b")
     assert (await outcome(key="c")).startswith("full: Its slot has used up its part")
     assert (await outcome(key="b")).startswith("merged: It would merge")
+    await bench.topic(name="steps", in_order=True)
+    await bench.q.send("steps", "m", priority=20, key="k", version=1)
+    await bench.q.ack(await bench.take_one("steps"))
+    for version, said in ((1, "outdated"), (2, "new")):
+        tried = await bench.inspector.what_if("steps", "m", priority=20, key="k", version=version)
+        sent = await bench.q.send("steps", "m", priority=20, key="k", version=version)
+        assert (tried.outcome, sent.outdated, tried.id) == (said, said == "outdated", sent.id)
     await bench.topic(TopicKind.FIXED_TIME, "later")
     with pytest.raises(DueInThePast):
         await bench.inspector.what_if("later", "m", at=1_600_000_000_000)

@@ -13,6 +13,7 @@
   document.addEventListener("DOMContentLoaded", () => {
     for (const element of document.querySelectorAll(`#page ${ACTS}`)) asButton(/** @type {HTMLElement} */ (element));
     userMenu();
+    skipLink();
     // The layout names no landmark that one could jump to.
     document.getElementById("main")?.setAttribute("role", "main");
   });
@@ -31,6 +32,22 @@
       event.preventDefault();
       element.click();
     });
+  }
+
+  /** The first stop of the Tab key: from there to what the page is about. The address stays: it says what is seen. */
+  function skipLink() {
+    const content = document.getElementById("content");
+    if (!content) return;
+    content.tabIndex = -1;
+    const link = document.createElement("a");
+    link.href = "#content";
+    link.className = "rc-skip";
+    link.textContent = gettext("Skip to the content");
+    link.addEventListener("click", (event) => {
+      event.preventDefault();
+      content.focus();
+    });
+    document.body.prepend(link);
   }
 
   /** Theme, language and leaving: the menu stands before its button in the page, so the focus is taken there and back. */

@@ -7,6 +7,7 @@ import { page, topicAddress } from "../core/page.js";
 import { fill, gettext, messageOf, ngettext } from "../core/text.js";
 import { toast } from "../core/toast.js";
 import { ask } from "../parts/ask.js";
+import { CanaryMessages } from "../parts/canarymessages.js";
 import { downloadLinks } from "../parts/downloads.js";
 import { pairList } from "../parts/failure.js";
 import { guardedButton } from "../parts/guardedbutton.js";
@@ -48,6 +49,7 @@ row.classList.add("rc-spread");
 const buttons = h("span", { class: "rc-actions" });
 const facts = h("section", { class: "rc-card", "aria-label": gettext("What was asked for") });
 const listed = h("section", { class: "rc-card rc-flush", "aria-label": gettext("Not done") });
+const canary = new CanaryMessages();
 const title = OPERATION_ACTIONS[operation.action] ?? operation.action;
 
 replace(
@@ -67,6 +69,7 @@ replace(
   ),
   row,
   facts,
+  canary.element,
   listed,
 );
 show();
@@ -111,6 +114,7 @@ function show() {
   showButtons();
   showFacts();
   showNotDone();
+  canary.update(operation);
   if (isLive(operation)) again();
 }
 

@@ -2,10 +2,10 @@
 import { param, setParams } from "../core/address.js";
 import { get, post } from "../core/api.js";
 import { byId, h, replace, setText } from "../core/dom.js";
-import { duration, time } from "../core/format.js";
+import { count, duration, time } from "../core/format.js";
 import "../core/keys.js";
 import { page } from "../core/page.js";
-import { fill, gettext, messageOf } from "../core/text.js";
+import { fill, gettext, messageOf, ngettext } from "../core/text.js";
 import { toast } from "../core/toast.js";
 import { FindingList } from "../parts/findinglist.js";
 import { guardedButton } from "../parts/guardedbutton.js";
@@ -74,6 +74,21 @@ function again() {
   timer = setTimeout(() => (document.hidden ? again() : load()), REFRESH_MS);
 }
 
+/** For what it waits that has not begun; null where it has. */
+function waitsFor(/** @type {Api.Detail} */ { waits, as_of_ms: now }) {
+  if (!waits) return null;
+  const ahead = waits.ahead
+    ? fill(ngettext("%(n)s run waits before it.", "%(n)s runs wait before it.", waits.ahead), { n: count(waits.ahead) })
+    : "";
+  const working = waits.running_kind
+    ? fill(gettext("It waits for a run that is at work: %(job)s, for %(time)s now. One runs at a time."), {
+        job: JOBS[waits.running_kind] ?? waits.running_kind,
+        time: duration(Math.max(0, now - (waits.running_since_ms ?? now))),
+      })
+    : gettext("It waits for a job worker to take it: where one is started for each run, that takes some seconds.");
+  return [working, ahead].filter(Boolean).join(" ");
+}
+
 async function loadLog() {
   if (!logBox.open) return;
   try {
@@ -89,7 +104,7 @@ function show() {
   setText(tag, OPERATION_STATES[run.state]);
   setText(asOf, fill(gettext("as of %(time)s"), { time: time(run.as_of_ms) }));
   bar.update(run);
-  const said = outcome(run);
+  const said = waitsFor(run) ?? outcome(run);
   setText(words, said);
   words.hidden = !said;
   words.classList.toggle("rc-error", Boolean(run.error));

@@ -6,6 +6,7 @@ import { page } from "../core/page.js";
 import { fill, gettext, messageOf, ngettext } from "../core/text.js";
 import { VERBS } from "./actions.js";
 import { ask } from "./ask.js";
+import { costLines } from "./bulkcost.js";
 import { exportMenu } from "./bulkexport.js";
 import { FilterFields } from "./bulkfilter.js";
 import { newValue } from "./newvalue.js";
@@ -78,7 +79,16 @@ class BulkDialog {
      * @param {string} placeholder
      */
     const number = (name, max, placeholder) =>
-      h("input", { class: "rc-input", type: "number", min: 0, max, step: 1, name, placeholder });
+      h("input", {
+        class: "rc-input",
+        type: "number",
+        min: 0,
+        max,
+        step: 1,
+        name,
+        placeholder,
+        onchange: () => this.changed(),
+      });
     this.rate = number("rate_per_s", 1_000_000, gettext("as fast as possible"));
     this.spread = number("spread", 10_080, gettext("at once"));
     this.canary = number("canary", 1000, gettext("none"));
@@ -183,7 +193,7 @@ class BulkDialog {
     const filter = this.fields.read();
     try {
       /** @type {Api.Preview} */
-      const found = await this.post({ validate_only: true });
+      const found = await this.post({ validate_only: true, ...this.pace() });
       if (asked !== this.asked) return;
       this.found = found;
       this.showFound(found, filter);
@@ -199,6 +209,7 @@ class BulkDialog {
       this.seen,
       h("p", {}, h("strong", {}, this.amount(found)), h("span", { class: "rc-muted" }, ` ${asOf(found.as_of_ms)}`)),
       h("p", { class: "rc-muted" }, querySentence(filter)),
+      found.count ? costLines(found.cost) : null,
       found.expires_first ? h("p", { class: "rc-warning" }, this.leaves(found)) : null,
       found.purges ? h("p", { class: "rc-warning" }, gettext("This takes everything: no filter limits it.")) : null,
       found.examples.length
@@ -270,13 +281,16 @@ class BulkDialog {
     /** @type {Api.OperationView} */
     const operation = await this.post({
       ...given,
-      rate_per_s: Number(this.rate.value),
-      spread_ms: Math.round(60_000 * Number(this.spread.value)),
+      ...this.pace(),
       ...(this.action === "requeue" ? { canary: Number(this.canary.value) } : {}),
       ...this.newValue?.read(),
     });
     location.assign(`${page.places.operations}${operation.id}/`);
     return false;
+  }
+
+  pace() {
+    return { rate_per_s: Number(this.rate.value), spread_ms: Math.round(60_000 * Number(this.spread.value)) };
   }
 
   /** Where the action says which state it is about, the filter does not. */

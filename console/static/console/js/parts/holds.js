@@ -96,6 +96,7 @@ export function liftButton(onDone, { hold, message }) {
     try {
       const found = hold ?? (message && (await holdOf(message)));
       if (found) liftDialog(found, onDone);
+      else if (page.topic.in_order) toast(gettext("No hold keeps it back: it waits for a version before it."), "info");
       else onDone();
     } catch (problem) {
       toast(messageOf(problem), "error");
@@ -207,7 +208,8 @@ export class Holds {
 
   line(/** @type {Api.HoldLine} */ hold) {
     const until = h("td", { class: "rc-one-line" });
-    if (hold.until_ms === null) setText(until, hold.of === "failure" ? gettext("it has ended") : gettext("it is lifted"));
+    if (hold.until_ms === null)
+      setText(until, hold.of === "failure" ? gettext("it has ended") : gettext("it is lifted"));
     else replace(until, h("time", { title: dateTime(hold.until_ms) }, relative(hold.until_ms, this.nowMs())));
     return h(
       "tr",

@@ -16,13 +16,26 @@ import { OUTCOMES, REPAIRS } from "./runwords.js";
  */
 export async function askRepair(path, request, done) {
   const seen = h("div", { class: "rc-preview", role: "status", "aria-live": "polite" }, gettext("Looking…"));
+  const canary = h("input", {
+    class: "rc-input",
+    type: "number",
+    name: "canary",
+    min: 0,
+    max: 1000,
+    step: 1,
+    placeholder: gettext("none"),
+  });
+  const careful =
+    request.finding || request.repair === "correct_counters"
+      ? null
+      : h("label", {}, gettext("Canary: so many first, the rest if none of them dies"), canary);
   const dialog = ask({
     title: REPAIRS[request.repair],
-    body: [h("p", {}, gettext("A dry run: nothing has been changed yet.")), seen],
+    body: [h("p", {}, gettext("A dry run: nothing has been changed yet.")), seen, careful],
     label: gettext("Repair"),
     submit: async ({ reason }) => {
       /** @type {Api.Repairs} */
-      const { operations } = await post(`${path}:repair`, { ...request, reason });
+      const { operations } = await post(`${path}:repair`, { ...request, reason, canary: Number(canary.value) });
       if (operations.length === 1) return location.assign(`${page.places.operations}${operations[0].id}/`);
       toast(gettext("The repair runs as operations, one for each topic."), "success");
       done();
