@@ -226,3 +226,14 @@ async def test_a_route_brings_versions_as_they_are(bench: Bench, key: str) -> No
     assert (await running.all()).parked == 1
     name = (key or "{id}").replace("{id}", "a")
     assert [each.id for each in await bench.drain() if each.text[0] == "a"] == [f"{name}#1", f"{name}#2"]
+
+
+async def test_in_turns_of_tenants_too(bench: Bench) -> None:
+    await bench.topic(in_order=True, fair=True)
+    await bench.q.send_many("work", [made(v, key, tenant=key) for key in "abc" for v in (3, 1, 4, 2)])
+    found: dict[str, list[int]] = {"a": [], "b": [], "c": []}
+    while some := await bench.q.take("work", 3, timeout_ms=200):
+        for each in some:
+            found[each.text[0]].append(each.version)
+        await bench.q.ack(some)
+    assert found == {key: [1, 2, 3, 4] for key in "abc"}
