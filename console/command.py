@@ -65,8 +65,10 @@ def restore(arguments: tuple[str, ...]) -> int:
     return run(group(ENGINE, ""), ["restore", *arguments], PROGRAM)
 
 
-@passing_on(short_help="Bring what the journals hold into the archive.")
+@passing_on(short_help="Bring what the journals hold into the archive; archive erase: erase messages from it.")
 def archive(arguments: tuple[str, ...]) -> int:
+    if arguments[:1] == ("erase",):
+        return _pipeline("erase", arguments[1:])
     return _pipeline("archive", arguments)
 
 

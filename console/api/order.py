@@ -25,15 +25,15 @@ class WaitingKey(Schema):
     """A key of which versions wait. `key` is null where the caller may not read content, which a key may be.
 
     `next`: the version whose turn it is; `awaited`: where that is; `blocked`: whether it is dead, removed or missing.
-    `lowest`: the first that waits; `waiting`: how many do; `since_ms`: since when the order has not moved."""
+    `lowest`: the first that waits; `held`: how many do; `since_ms`: since when the order has not moved."""
 
     slot: int
     key: str | None
     next: BigOut
-    awaited: Literal["waiting", "in_flight", "dead", "removed", "missing"]
+    awaited: Literal["pending", "in_flight", "dead", "removed", "missing"]
     blocked: bool
     lowest: BigOut
-    waiting: int
+    held: int
     since_ms: int
 
 
@@ -42,7 +42,7 @@ class OrderShown(Schema):
 
     at_ms: int
     keys: int
-    waiting: list[WaitingKey]
+    waits: list[WaitingKey]
 
 
 class SkipIt(Strict):
@@ -78,7 +78,7 @@ def order(request: HttpRequest, topic: TopicName, most: Most = 100) -> dict[str,
     listed = [each.to_mapping() | hidden for each in found.waiting]
     for each in listed:
         each["next"], each["lowest"] = lossless(each["next"]), lossless(each["lowest"])
-    return {"at_ms": engine().inspector.now_ms(), "keys": found.keys, "waiting": listed}
+    return {"at_ms": engine().inspector.now_ms(), "keys": found.keys, "waits": listed}
 
 
 @router.post(

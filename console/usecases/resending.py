@@ -14,7 +14,7 @@ from console.usecases.actor import Actor
 from console.usecases.audit import audited, check_reason
 from rmq_core.model.bodies import digest
 from rmq_core.model.ids import MessageRef
-from rmq_core.model.message import FixedTimeMessage, Message, PriorityMessage, RangeMergeMessage
+from rmq_core.model.message import FixedTimeMessage, Message, PriorityMessage, RangeMergeMessage, key_in_order
 from rmq_core.model.scores import PRIORITY_MIN
 from rmq_core.model.topic import Topic, TopicKind
 from rmq_core.model.views import MessageView
@@ -68,6 +68,8 @@ def _dead_letter(wanted: Correction) -> MessageView:
 def _message(topic: Topic, old: MessageView, wanted: Correction) -> Message:
     raw = old.row.raw_id
     own_key = raw not in (old.content, digest(old.content))
+    if topic.in_order:
+        raw = key_in_order(raw, old.version)
     shared: dict[str, Any] = {
         "key": raw if own_key else None,
         "slot_basis": _basis(topic, old),

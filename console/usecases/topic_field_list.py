@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy
 from rmq_core.model.tenants import FROM_MAX, WEIGHTS_TEXT_MAX
 from rmq_core.model.topic import (
     MAX_AGE_MS,
+    MAX_ARCHIVE_MS,
     MAX_BACKLOG,
     MAX_EXPIRES_MS,
     MAX_JOURNAL,
@@ -360,5 +361,14 @@ ALL = (
         0,
         MAX_JOURNAL,
         zero=gettext_lazy("no limit"),
+    ),
+    Field(
+        "archive_for_ms",
+        gettext_lazy("Archive period"),
+        gettext_lazy("How long the archive keeps ids and contents of messages that are over: a day at least."),
+        "duration",
+        0,
+        MAX_ARCHIVE_MS,
+        zero=gettext_lazy("for ever"),
     ),
 )

@@ -303,6 +303,19 @@ def _journal_max(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
     return [Line("journal_max", "info", text % {"most": f"{slot_limit(wanted):,}"})]
 
 
+def _archive_for(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
+    if not wanted.archive_for_ms:
+        text = gettext("The archive forgets nothing of this topic by itself from now on.")
+        return [Line("archive_for_ms", "info", text)]
+    text = gettext(
+        "When the archive runs next, ids, contents and errors of messages that were over %(time)s ago are gone from it,"
+        " for good. That they were there stays."
+    )
+    sooner = not now.archive_for_ms or wanted.archive_for_ms < now.archive_for_ms
+    level: Severity = "danger" if sooner else "info"
+    return [Line("archive_for_ms", level, text % {"time": spoken(wanted.archive_for_ms)})]
+
+
 def _bounds(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
     """What trimming would take. Said once where several of its settings change."""
     field = next(name for name in _BOUNDS if getattr(now, name) != getattr(wanted, name))
@@ -371,6 +384,7 @@ LINES: dict[str, Callable[[Topic, Topic, TopicSample], list[Line]]] = {
     "result_for_ms": _results,
     "journal": _journal,
     "journal_max": _journal_max,
+    "archive_for_ms": _archive_for,
     **{name: _bounds_once(name) for name in _BOUNDS},
 }
 

@@ -8,7 +8,7 @@ from rmq_core.cli.shell import Shell, command, moment
 from rmq_core.client.control import Control
 from rmq_core.client.inspector import Inspector
 
-HEADS = ("key", "slot", "next", "which is", "waiting", "from", "since")
+HEADS = ("key", "slot", "next", "which is", "held", "from", "since")
 
 
 @command
@@ -29,7 +29,7 @@ def order(shell: Shell, topic: str, key: str | None, most: int) -> None:
             each.slot,
             each.next,
             each.awaited.replace("_", " "),
-            each.waiting,
+            each.held,
             each.lowest,
             moment(each.since_ms),
         )

@@ -35,6 +35,7 @@ HEADS = (
     type=click.Choice([how.value for how in OnFailure]),
     help="Whether the next of a slot basis waits for one that failed.",
 )
+@click.option("--archive-for-ms", type=int, help="So long the archive keeps what is over; 0: for ever.")
 @click.option("--in-order", is_flag=True, default=None, help="Hand out the versions of a key one after the other.")
 @click.option("--first-version", type=int, help="In order: with which a key begins; 0: with whichever comes first.")
 @click.option("--skip-after-ms", type=int, help="In order: go on without what is missing for so long; 0: wait.")

@@ -229,6 +229,11 @@ def in_order_id(key: bytes | None, version: int, topic: Topic) -> bytes:
     return ident
 
 
+def key_in_order(ident: bytes, version: int) -> bytes:
+    """The key in such an id; an id of another form as it is."""
+    return ident.removesuffix(b"#%d" % version)
+
+
 def encode(message: Message, topic: Topic | None = None) -> Encoded:
     """Identity, slot basis and body of a message (``docs/explanation/merging.md``, Identity).
 

@@ -242,6 +242,11 @@ class TopicSample:
         """How its slots journal; of most topics one mark."""
         return frozenset(slot.journal_mark for slot in self.slots)
 
+    @cached_property
+    def fair_marks(self) -> frozenset[bytes | None]:
+        """Whether tenants take turns in its slots; of most topics one mark."""
+        return frozenset(slot.fair_mark for slot in self.slots)
+
     @property
     def lag_ms(self) -> int:
         """How long the oldest due message has been waiting."""

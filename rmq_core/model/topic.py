@@ -24,6 +24,7 @@ MAX_UNDO_MS = 30 * UNDO_MS
 MAX_EXPIRES_MS = 10 * 366 * 86_400_000
 MAX_UNIQUE_MS = 366 * 86_400_000
 MAX_VERSIONS_MS = 366 * 86_400_000
+MAX_ARCHIVE_MS = 36_525 * 86_400_000
 MAX_SKIP_MS = 366 * 86_400_000
 MAX_LENGTH = 10**12
 MAX_AGE_MS = 100 * 366 * 86_400_000
@@ -171,6 +172,9 @@ class Topic:
     """Whether every change of a message is written to the slots' journals."""
     journal_max: int = 1_000_000
     """So many entries (all slots) may wait for the journal's readers, then sends raise `JournalFull`; 0: any number."""
+    archive_for_ms: int = 0
+    """So long an archive keeps what messages said that are over; then their transitions stay, without id and content. A
+    day at least; 0: for ever."""
     max_length: int = 0
     """Streams: so many entries are kept (all slots, each its share), older ones are trimmed; 0: any number."""
     max_age_ms: int = 0
@@ -222,6 +226,9 @@ class Topic:
         self._whole("undo_ms", 0, MAX_UNDO_MS)
         self._whole("result_for_ms", 0, MAX_RESULT_MS)
         self._whole("journal_max", 0, MAX_JOURNAL)
+        self._whole("archive_for_ms", 0, MAX_ARCHIVE_MS)
+        if 0 < self.archive_for_ms < 86_400_000:
+            raise InvalidTopic(f"archive_for_ms={self.archive_for_ms} must be 0, or a day (86400000) at least")
         self._whole("max_length", 0, MAX_LENGTH)
         self._whole("max_age_ms", 0, MAX_AGE_MS)
         self._whole("lateness_objective_ms", 0, MAX_OBJECTIVE_MS)

@@ -68,8 +68,10 @@ def reap_overdue(
         or trash_overdue_ms(sample.topic, slot, sample.at_ms) > overdue_by_ms
     ]
     for sample in samples:
-        unfair = [slot.slot for slot in sample.slots if fair_marks.outdated(sample.topic, slot.fair_mark)]
-        yield from fair_marks.set_marks(keyspace, sample.topic, unfair)
+        # Of all slots only where one of the marks is old: this is asked of every topic each second.
+        if any(fair_marks.outdated(sample.topic, mark) for mark in sample.fair_marks):
+            unfair = [slot.slot for slot in sample.slots if fair_marks.outdated(sample.topic, slot.fair_mark)]
+            yield from fair_marks.set_marks(keyspace, sample.topic, unfair)
         if not any(journal_marks.outdated(sample.topic, mark) for mark in sample.journal_marks):
             continue
         unmarked = [slot.slot for slot in sample.slots if journal_marks.outdated(sample.topic, slot.journal_mark)]

@@ -1,4 +1,4 @@
-"""``python -m rmq_core.pipeline archive|reconcile|restore|serve|package``."""
+"""``python -m rmq_core.pipeline archive|erase|reconcile|restore|serve|package``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from typing import Any
 
 from rmq_core.errors import PipelineError, RMQError, is_usage
 from rmq_core.model.text import NotText, check_arguments
-from rmq_core.pipeline import commands, shipping, verdicts
+from rmq_core.pipeline import commands, erase_command, shipping, verdicts
 from rmq_core.pipeline.sentences import sentence, was_interrupted
 from rmq_core.pipeline.serving import serve
 from rmq_core.pipeline.session import log_file, open_session
@@ -49,6 +49,7 @@ def parser(program: str) -> argparse.ArgumentParser:
     sub = command("archive", "bring what the journals hold into the archive")
     sub.add_argument("--every", type=_seconds, metavar="TIME", help="go on until interrupted; 30, 1m, 1h")
     sub.add_argument("--no-compact", action="store_true", help="leave small files as they are")
+    erase_command.describe(command("erase", "erase messages from the archive, for good (rmq archive erase)"))
     sub = command("reconcile", "compare journals, queues and a business ledger, and report what does not fit")
     rounds = "go on until interrupted: archive, and reconcile what moved, each so often; 30, 1m, 1h"
     sub.add_argument("--every", type=_seconds, metavar="TIME", help=rounds)
@@ -178,7 +179,7 @@ def _serve(given: argparse.Namespace, program: str) -> int:
 
 def _guarded(given: argparse.Namespace, act: Callable[[], dict[str, Any]]) -> int:
     """Does it, and says in a sentence why it could not; returns the exit code."""
-    if missing := _missing(given):
+    if missing := _missing(given) or (erase_command.missing(given) if given.command == "erase" else ""):
         print(missing, file=sys.stderr)
         return 2
     _log(given)

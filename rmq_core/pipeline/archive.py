@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from rmq_core.errors import PipelineError
 from rmq_core.model.topic import Topic
-from rmq_core.pipeline import data_set, positions
+from rmq_core.pipeline import data_set, positions, retention
 from rmq_core.pipeline.archived import DIGITS, Archive, batch_name
 from rmq_core.pipeline.compaction import compact
 from rmq_core.pipeline.files import folders, remove, seen_here
@@ -43,12 +43,14 @@ WHERE_STREAMS_ARE = (
 
 @dataclass(frozen=True)
 class Archived:
-    """What a run did: transitions written, micro-batches, journal entries trimmed, folders compacted."""
+    """What a run did: transitions written, micro-batches, journal entries trimmed, folders compacted; transitions
+    forgotten, for their topic wants them no longer."""
 
     rows: int
     batches: int
     trimmed: int
     compacted: int
+    forgotten: int = 0
 
 
 def archive(
@@ -82,7 +84,7 @@ def archive(
         run.move()
         with progress.stage("compact", session):
             run.compact()
-    return Archived(done["rows"], done["batches"], run.trimmed, run.compacted)
+    return Archived(done["rows"], done["batches"], run.trimmed, run.compacted, run.forgotten)
 
 
 class _Run:
@@ -100,7 +102,7 @@ class _Run:
         self.session, self.options, self.kept, self.lock = session, options, kept, lock
         self.every_ms, self.compacting = every_ms, compacting
         self.done = {"rows": 0, "batches": 0}
-        self.trimmed = self.compacted = 0
+        self.trimmed = self.compacted = self.forgotten = 0
         self.before = kept.last_committed()
         self._moved_to = self.before
         self._compacted_at = self._reported = 0
@@ -193,7 +195,8 @@ class _Run:
             self._moved_to = last
 
     def compact(self) -> None:
-        """Makes large files of small ones; what comes meanwhile is not touched."""
+        """Forgets what is too old, and makes large files of small ones; what comes meanwhile is not touched."""
+        self.forgotten += sum(each.transitions for each in retention.forget(self.kept, self._known.values()))
         if self.compacting:
             self.compacted += compact(self.kept)
 

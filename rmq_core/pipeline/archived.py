@@ -9,6 +9,8 @@
     <archive>/state/                                                    closing states (`closing`)
     <archive>/topics/*.json                                                 the topics' definitions, and deletions
     <archive>/data-sets/*.json                                              whose journals these are (`data_set`)
+    <archive>/erased/*.json                                                 what was erased (`erasures`)
+    <archive>/forgotten/*.json                                              what got too old (`retention`)
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ from rmq_core.pipeline.sentences import sentence
 from rmq_core.pipeline.small import small
 from rmq_core.pipeline.sources.decoding import SEQUENCE_BITS, position_of
 from rmq_core.pipeline.sources.journal import number_of, since_of
+from rmq_core.pipeline.unchanged import reach
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -122,7 +125,7 @@ class Archive:
         newest: dict[tuple[str, str], Any] = {}
         for row in self.compaction_notes():
             known = newest.get((row.topic, row.date))
-            if known is None or known.last < row.last:
+            if known is None or reach(known) < reach(row):
                 newest[row.topic, row.date] = row
         return list(newest.values())
 

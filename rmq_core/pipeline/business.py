@@ -33,9 +33,10 @@ class Ledger:
 
     ``left_out``: rows of other topics, by topic (of those with most). ``without_id``: rows that name nothing.
     ``since_ms``, ``until_ms``: the time it speaks of, without the end; None: all there is.
-    """
+    ``promises``: the rows without what was erased from the archive; None: all."""
 
     rows: DataFrame
+    promises: DataFrame | None = None
     left_out: dict[str, int] = field(default_factory=dict)
     left_out_rows: int = 0
     without_id: int = 0
@@ -231,7 +232,7 @@ def business(
     if since is not None:  # what a message of that id did before is of another time
         events = events.where(ms_of(F.col("position")) >= since)
     ours = _known(events, here)
-    wanted = ledger_rows.join(ours.withColumn("seen", F.lit(True)), ["topic", "id"], "left")
+    wanted = (ledger.promises or ledger_rows).join(ours.withColumn("seen", F.lit(True)), ["topic", "id"], "left")
     # A dead letter is not done, though an earlier life of the same id may have been.
     undone = (F.col("expected") == "done") & F.col("seen") & (~F.coalesce("done", F.lit(False)) | F.col("is_dead"))
     missing = wanted.where((F.col("expected") != "known") & F.col("seen").isNull())
@@ -270,7 +271,7 @@ def _known(events: DataFrame, here: DataFrame) -> DataFrame:
 
     at = ("position", "seq")
     happened = (
-        events.where(~F.col("event").isin(*MARKS))
+        events.where(~F.col("event").isin(*MARKS) & (F.length("id") > 0))
         .groupBy("topic", "id")
         .agg(
             F.max("slot").alias("slot"),

@@ -22,11 +22,14 @@ from dataclasses import asdict, dataclass, field
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
-from rmq_core.pipeline import files, unchanged, versions, windows
+from rmq_core.errors import PipelineError
+from rmq_core.pipeline import erasures, files, unchanged, versions, windows
 from rmq_core.pipeline.accounts import ACCOUNTS
 from rmq_core.pipeline.archived import Archive, batch_name
+from rmq_core.pipeline.covered import Covered
 from rmq_core.pipeline.figures import ENDS, SKETCHES
 from rmq_core.pipeline.histories import Closing
+from rmq_core.pipeline.redacted import of_messages
 from rmq_core.pipeline.schemas import STEPS, ddl
 from rmq_core.pipeline.sources.decoding import position_of
 from rmq_core.pipeline.sources.journal import since_of
@@ -54,32 +57,12 @@ WHY = {
 """Why a topic is read from scratch."""
 
 
-@dataclass(frozen=True)
-class Covered:
-    """What a version knows of a topic: the ``folder`` with its sums, those with its messages and windows, the oldest
-    first, and what of the archive that covers: ``until`` a batch, its ``offsets`` per slot and its ``files``.
-    ``forks``: slots and lives in which numbers were given twice by a server that had lost its end."""
-
-    folder: str
-    messages: list[str]
-    windows: list[str]
-    until: str
-    offsets: dict[str, str]
-    files: unchanged.Folders
-    deleted_ms: int
-    forks: list[tuple[int, int]]
-
-    @property
-    def folders(self) -> set[str]:
-        """Those it has something in."""
-        return {self.folder, *self.messages, *self.windows}
-
-
 @dataclass
 class ClosingState:
     """The newest version of an archive, as far as it holds, and what the next one must say.
 
-    ``known``: by topic; ``scratch``: why the others are not. ``now``: the archive's folders, by topic.
+    ``known``: by topic; ``scratch``: why the others are not. ``now``: the archive's folders, by topic. ``erased``: the
+    erasures there were.
     """
 
     archive: Archive
@@ -91,6 +74,7 @@ class ClosingState:
     others: dict[str, Covered] = field(default_factory=dict)
     scratch: dict[str, str] = field(default_factory=dict)
     now: dict[str, unchanged.Folders] = field(default_factory=dict)
+    erased: set[str] = field(default_factory=set)
 
     @property
     def path(self) -> str:
@@ -175,6 +159,11 @@ class ClosingState:
         ends = self.archive.committed_offsets()
         return any(topic not in self.known or self.known[topic].offsets != ends.get(topic, {}) for topic in topics)
 
+    def check_erased(self) -> None:
+        """Raises `PipelineError` where messages were erased since: what was read of them may not be kept."""
+        if erasures.names(self.archive.session, self.archive.path) != self.erased:
+            raise PipelineError("messages were erased from the archive meanwhile: run it again")
+
     def close(
         self, topics: list[str], run: str, tables: Mapping[str, DataFrame], forks: list[tuple[str, int, int]]
     ) -> str:
@@ -206,9 +195,10 @@ class ClosingState:
                 self.deletions.get(topic, -1),
                 [(slot, life) for of, slot, life in forks if of == topic],
             )
+        self.check_erased()
         self._write(folder, run, known)
         if any(len(each.messages) > DELTAS_MOST for each in known.values()):
-            self._merge(run, known)
+            self.merge(run, known)
         versions.prune(self.archive.session, self.path, FORMAT, PARTED)
         self.known = {topic: known[topic] for topic in topics}
         return folder
@@ -226,8 +216,9 @@ class ClosingState:
         said["kept"] = {place: mark for place, mark in there.items() if place.partition("/")[0] in needed}
         files.write_text(self.archive.session, f"{self.path}/{folder}.json", json.dumps(said | {"topics": topics}))
 
-    def _merge(self, run: str, known: dict[str, Covered]) -> None:
-        """One folder of messages instead of many: of each what was carried last, nothing of those that have ended."""
+    def merge(self, run: str, known: dict[str, Covered], without: DataFrame | None = None) -> None:
+        """One folder of messages instead of many: of each what was carried last, nothing of those that have ended, nor
+        of those ``without`` (see `redacted.of_messages`)."""
         from pyspark.sql import functions as F
         from pyspark.sql.window import Window
 
@@ -237,6 +228,8 @@ class ClosingState:
             return
         newest = F.max("position").over(Window.partitionBy("topic", "slot", "id"))
         kept = rows.withColumn("newest", newest).where("position = newest AND length(carried) > 0").drop("newest")
+        if without is not None:
+            kept = of_messages(kept, without, "left_anti")
         kept.write.mode("overwrite").partitionBy("topic").parquet(f"{self.path}/{folder}/messages")
         merged = {topic: Covered(**(asdict(each) | {"messages": [folder]})) for topic, each in known.items()}
         self._write(folder, run, merged)
@@ -248,7 +241,8 @@ def opened(
     """The newest closing state of an archive, as far as it holds for these topics. ``scratch``: those that are to be
     read from scratch, and why; ``"*"``: all."""
     session = archive.session
-    state = ClosingState(archive, deletions, now=unchanged.listing(session, archive.events))
+    erased = erasures.names(session, archive.path)
+    state = ClosingState(archive, deletions, now=unchanged.listing(session, archive.events), erased=erased)
     said: dict[str, Any] | None = None
     for name in sorted(versions.manifests(session, state.path), reverse=True):
         state.number = max(state.number, int(name.partition("-")[0]))
@@ -267,7 +261,7 @@ def opened(
         why = (scratch or {}).get(topic) or (scratch or {}).get("*")
         if topic not in covered:
             why = why or "first"
-        elif not why and unchanged.changed_for(topic, covered[topic].folders, recorded, kept):
+        elif not why and unchanged.changed_for(topic, covered[topic].places, recorded, kept):
             why = "state"
         elif not why:
             of_topic = [note for note in notes if note.topic == topic]

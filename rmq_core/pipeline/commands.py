@@ -8,7 +8,7 @@ import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from rmq_core.pipeline import archive, reconcile, restore
+from rmq_core.pipeline import archive, erase_command, reconcile, restore
 from rmq_core.pipeline.continuous import again_and_again
 from rmq_core.pipeline.files import check_reports
 from rmq_core.pipeline.progress import QUIET, Progress
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 STAGES = {
     "archive": archive.STAGES,
+    "erase": erase_command.STAGES,
     "reconcile": ("look", *reconcile.STAGES),
     "restore": restore.STAGES,
 }
@@ -54,6 +55,8 @@ def run(
             progress=progress,
         )
         return asdict(did)
+    if given.command == "erase":
+        return erase_command.run(session, options, given, progress)
     if given.command == "restore":
         rehearsal = Rehearsal(given.into, given.at) if given.into else None
         put = restore.restore(

@@ -11,7 +11,7 @@ from rmq_core.pipeline.archived import Archive
 from rmq_core.pipeline.files import java_path
 from rmq_core.pipeline.schemas import EVENTS, ddl
 from rmq_core.pipeline.small import small
-from rmq_core.pipeline.unchanged import mark
+from rmq_core.pipeline.unchanged import mark, reach
 
 FOLDERS_MOST = 8
 """A day of a topic is compacted when it has more folders than that."""
@@ -25,7 +25,7 @@ def compact(kept: Archive, most: int = FOLDERS_MOST, read_within_s: float = READ
     """Compacts what needs it; returns how many days of topics. Nothing over Spark Connect: it cannot delete folders."""
     if not hasattr(kept.session, "_jsparkSession") or (last := kept.last_committed()) is None:
         return 0
-    files = _FileSystem(kept)
+    files = FileSystem(kept)
     days: dict[tuple[str, str], list[str]] = defaultdict(list)
     for topic, date, batch in files.folders():
         days[topic, date].append(batch)
@@ -34,27 +34,28 @@ def compact(kept: Archive, most: int = FOLDERS_MOST, read_within_s: float = READ
         notes[row.topic, row.date].append(row)
     done = 0
     for (topic, date), batches in sorted(days.items()):
-        known = sorted(notes[topic, date], key=lambda row: str(row.last))
+        known = sorted(notes[topic, date], key=reach)
         covered = int(known[-1].last) if known else -1
         plain = sorted(each for each in batches if "-" not in each and covered < int(each) <= last)
         if len(plain) > most:
             known.append(_merge(kept, topic, date, [*(row.batch for row in known[-1:]), *plain]))
             done += 1
-        _remove_leftovers(files, topic, date, batches, known, read_within_s)
+        remove_leftovers(files, topic, date, batches, known, read_within_s)
     return done
 
 
-def _remove_leftovers(
-    files: _FileSystem, topic: str, date: str, batches: list[str], notes: list[Any], read_within_s: float
+def remove_leftovers(
+    files: FileSystem, topic: str, date: str, batches: list[str], notes: list[Any], read_within_s: float
 ) -> None:
     """What a whole compacted folder has replaced for long enough, and compacted folders that were never finished."""
     long_ago = (time.time() - read_within_s) * 1000
-    old = [int(row.last) for row in notes if row.at_ms is None or row.at_ms <= long_ago]
-    replaced = max(old, default=-1)
-    counting = {str(row.batch): int(row.last) for row in notes}
+    old = [reach(row) for row in notes if row.at_ms is None or row.at_ms <= long_ago]
+    replaced = max(old, default=("", ""))
+    counting = {str(row.batch): reach(row) for row in notes}
     for batch in batches:
-        plain = "-" not in batch
-        if (plain and int(batch) <= replaced) or not (plain or counting.get(batch, -2) >= replaced):
+        # A plain folder is its own last batch, and has the least name of all that come as far.
+        covers = counting.get(batch) if "-" in batch else (batch, "")
+        if covers is None or covers < replaced:
             files.remove(topic, date, batch)
 
 
@@ -65,7 +66,7 @@ def _merge(kept: Archive, topic: str, date: str, batches: list[str]) -> Any:
     merged = f"{first}-{last}"
     columns = tuple(each for each in EVENTS if each[0] not in {"topic", "date"})
     frame = kept.session.read.schema(ddl(columns)).parquet(*(f"{folder}/batch={batch}" for batch in batches))
-    ordered = frame.coalesce(1).sortWithinPartitions("slot", "position", "seq")
+    ordered = frame.sortWithinPartitions("slot", "position", "seq")  # as many files as Spark reads it in parts
     ordered.write.mode("overwrite").option("maxRecordsPerFile", ROWS_PER_FILE).parquet(f"{folder}/batch={merged}")
     columns_of_note = (
         "topic string, date string, batch string, first string, last string, at_ms long, sources string, made string"
@@ -78,7 +79,7 @@ def _merge(kept: Archive, topic: str, date: str, batches: list[str]) -> Any:
     return note.collect()[0]
 
 
-class _FileSystem:
+class FileSystem:
     """Hadoop's view of the archive's folder, whatever it is on."""
 
     def __init__(self, kept: Archive) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rmq_core.errors import PipelineError
 from rmq_core.model.topic import Journal
 from rmq_core.pipeline import business as of_business
-from rmq_core.pipeline import data_set, gaps, positions, repair_data, report, sums, verdicts
+from rmq_core.pipeline import data_set, erasures, gaps, positions, repair_data, report, sums, verdicts
 from rmq_core.pipeline.archived import Archive
 from rmq_core.pipeline.business import Ledger
 from rmq_core.pipeline.confirm import confirmed
@@ -104,7 +104,9 @@ def _ledger(session: SparkSession, inputs: Inputs, names: list[str], kept: Store
     found = of_business.read_ledger(session, inputs.ledger, names, defined)
     since = found.since_ms if inputs.since_ms is None else inputs.since_ms
     until = found.until_ms if inputs.until_ms is None else inputs.until_ms
-    return replace(found, rows=kept.write("ledger", found.rows), since_ms=since, until_ms=until)
+    rows = kept.write("ledger", found.rows)
+    promises = erasures.without_erased(rows, inputs.archive) if inputs.archive else None
+    return replace(found, rows=rows, promises=promises, since_ms=since, until_ms=until)
 
 
 def findings(judged: Judged, snapshot: DataFrame, history: History, ledger: Ledger | None = None) -> DataFrame:

@@ -60,7 +60,8 @@ def _steps(events: DataFrame) -> DataFrame:
         (OLD, _flag(events, "old")),
     ):
         step = step + F.when(where, flag << FLAG_BITS).otherwise(0)
-    return events.where(~F.col("event").isin(*MARKS)).select(
+    # Of what was erased the id is empty: nobody knows whose transitions these are.
+    return events.where(~F.col("event").isin(*MARKS) & (F.length("id") > 0)).select(
         *MESSAGE,
         "position",
         "seq",

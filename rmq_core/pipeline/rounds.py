@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rmq_core.pipeline import erasures
 from rmq_core.pipeline.archived import Archive
 from rmq_core.pipeline.look import Look, look
 from rmq_core.pipeline.progress import QUIET, Progress
@@ -76,10 +77,14 @@ class Rounds:
         return summary
 
     def _inputs_now(self, inputs: Inputs) -> Any:
-        """How far the archive has come, and which file the ledger is. None: not to be told, so nothing is the same."""
+        """How far the archive has come, what was erased, and which file the ledger is. None: not to be told, so nothing
+        is the same."""
         if inputs.from_scratch or "://" in inputs.reports.removeprefix("file://"):
             return None
-        archived = Archive(self._session, inputs.archive).last_committed() if inputs.archive else None
+        archived: Any = None
+        if inputs.archive:
+            last = Archive(self._session, inputs.archive).last_committed()
+            archived = last, erasures.names(self._session, inputs.archive)
         if inputs.ledger is None:
             return archived, None
         try:

@@ -22,6 +22,7 @@ def small(session: SparkSession, rows: Sequence[tuple[Any, ...]], columns: str) 
         "int": pa.int32(),
         "long": pa.int64(),
         "boolean": pa.bool_(),
+        "binary": pa.binary(),
         "array<int>": pa.list_(pa.int32()),
         "array<long>": pa.list_(pa.int64()),
     }

@@ -42,6 +42,7 @@ def written(kept: StoredTables, history: History, folder: str, run: str) -> dict
         "looked_up": kept.read("doubtful").count() if "doubtful" in kept.frames else 0,
         "closed": None,
     }
+    state.check_erased()
     if not state.has_news(history.topics):
         _tell(kept, history, state)
         return said

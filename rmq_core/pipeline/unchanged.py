@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import defaultdict
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from rmq_core.pipeline.files import tree
@@ -44,14 +45,16 @@ def marks(session: SparkSession, path: str) -> Folders:
     return {folder: _mark(lines) for folder, lines in found.items()}
 
 
-def changed_for(topic: str, folders: set[str], recorded: Folders, now: Folders) -> bool:
-    """Whether what was recorded of a topic is not what there is now; ``folders``: those that it has something in."""
+def changed_for(topic: str, folders: Mapping[str, set[str]], recorded: Folders, now: Folders) -> bool:
+    """Whether what was recorded of a topic is not what there is now; ``folders``: those that it has something in, by
+    table; ``""``: by any other."""
 
     def of_topic(several: Folders) -> Folders:
         found = {}
         for place, known in several.items():
             folder, _, table = place.partition("/")
-            if folder in folders and ("topic=" not in table or table.endswith(f"topic={topic}")):
+            mine = folder in folders.get(table.partition("/")[0], folders[""])
+            if mine and ("topic=" not in table or table.endswith(f"topic={topic}")):
                 found[place] = known
         return found
 
@@ -108,6 +111,12 @@ def is_unchanged(recorded: Folders, until: str, now: Folders, notes: list[Any]) 
 def _newest(notes: list[Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for note in notes:
-        if note.date not in found or found[note.date].last < note.last:
+        if note.date not in found or reach(found[note.date]) < reach(note):
             found[note.date] = note
     return found
+
+
+def reach(note: Any) -> tuple[str, str]:
+    """What sorts the compactions of a day: how far they come; of two that come as far the one that was rewritten last
+    (see `redacted`)."""
+    return str(note.last), str(note.batch)

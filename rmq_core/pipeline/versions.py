@@ -52,3 +52,13 @@ def prune(session: SparkSession, path: str, format: int, parted: Sequence[str]) 
     for name in files.folders(session, path):
         if name not in needed and name < oldest:
             files.remove(session, f"{path}/{name}")
+
+
+def keep_only(session: SparkSession, path: str, name: str, messages: set[str]) -> None:
+    """Removes all other versions, and of its own folders the ``messages`` that it does not read."""
+    for other in manifests(session, path):
+        if other != name:
+            files.remove(session, f"{path}/{other}.json")
+    for folder in files.folders(session, path):
+        if folder not in messages:
+            files.remove(session, f"{path}/{folder}/messages")

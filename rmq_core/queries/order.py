@@ -15,7 +15,7 @@ from rmq_core.queries.present import now_of
 LISTED_MOST = 1_000
 SLOTS_AT_ONCE = 128
 
-Awaited: TypeAlias = Literal["waiting", "in_flight", "dead", "removed", "missing"]
+Awaited: TypeAlias = Literal["pending", "in_flight", "dead", "removed", "missing"]
 """Where the version is that the others wait for: it waits itself, or is handled; or it blocks them: it is dead, in the
 trash, or nowhere, for it expired, or has not come."""
 
@@ -23,7 +23,7 @@ trash, or nowhere, for it expired, or has not come."""
 class Waiting(NamedTuple):
     """A key of which versions wait. ``next``: the version whose turn it is; ``awaited``: where that is.
 
-    ``lowest``: the first that waits, ``waiting``: how many do; ``since_ms``: since when the order has not moved.
+    ``lowest``: the first that waits, ``held``: how many do; ``since_ms``: since when the order has not moved.
     """
 
     slot: int
@@ -31,7 +31,7 @@ class Waiting(NamedTuple):
     next: int
     awaited: Awaited
     lowest: int
-    waiting: int
+    held: int
     since_ms: int
 
     @property
@@ -50,7 +50,7 @@ class Waiting(NamedTuple):
         return shown | {
             "blocked": self.blocked,
             "lowest": self.lowest,
-            "waiting": self.waiting,
+            "held": self.held,
             "since_ms": self.since_ms,
         }
 
@@ -118,4 +118,4 @@ def _awaited(scores: Sequence[Any]) -> Awaited:
     store, retry, prepare, dead, trash = (score is not None for score in scores)
     if prepare:
         return "in_flight"
-    return "waiting" if store or retry else "dead" if dead else "removed" if trash else "missing"
+    return "pending" if store or retry else "dead" if dead else "removed" if trash else "missing"

@@ -23,7 +23,7 @@ SUMS = (
     *("backlog", "ready", "retrying", "held", "prepare", "dead", "trash", "length", "lag", "missed"),
     *("in_order", "waits_since_ms", "skipped"),
     *("counters", "lateness", "ledger_gap"),
-    *("oldest_due_ms", "oldest_taken_ms", "with_deadlines", "journal_marks"),
+    *("oldest_due_ms", "oldest_taken_ms", "with_deadlines", "journal_marks", "fair_marks"),
 )
 NEVER_SEEN = [b"-", b"-1"]
 ANOTHER_NODE_MS = 1_000

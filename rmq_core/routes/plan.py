@@ -12,7 +12,7 @@ from rmq_core.model.delivery import Delivery
 from rmq_core.model.entry import EntryDelivery
 from rmq_core.model.entry_form import BASIS, CONTENT, FIELD, HEADERS
 from rmq_core.model.ids import new_id
-from rmq_core.model.message import INLINE_MAX, header_bytes, in_order_id
+from rmq_core.model.message import INLINE_MAX, header_bytes, in_order_id, key_in_order
 from rmq_core.model.route import Route, Target
 from rmq_core.model.text import shown
 from rmq_core.model.topic import Merge, Topic
@@ -105,8 +105,7 @@ class Plan:
         elif not isinstance(delivery, EntryDelivery):
             identity = delivery.raw_id
         if topic.in_order:
-            key = identity.removesuffix(b"#%d" % delivery.version)
-            identity = in_order_id(key, delivery.version, topic)
+            identity = in_order_id(key_in_order(identity, delivery.version), delivery.version, topic)
         basis = _basis(delivery)
         plain = Body(content, {}, 0)
         stored_basis = b"" if basis == basis_of(identity, plain) else basis

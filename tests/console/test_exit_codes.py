@@ -118,6 +118,11 @@ archive --archive x --every nan
 archive --archive x --slots-per-partition 0
 archive --archive x --slots-per-partition {HUGE}
 archive --archive x --url nonsense://
+archive erase --archive x --reason y
+archive erase --archive x --id a
+archive erase --archive x --id %zz --reason y
+archive erase --archive x --ids nowhere --reason y
+archive erase --archive x --id a --reason y --url nonsense://
 reconcile
 reconcile --reports x --stuck-ms -1
 reconcile --reports x --overdue-ms 1.5

@@ -105,6 +105,23 @@ async def test_a_slot_with_keys_on_both_nodes(bench: Bench, cluster: EmbeddedClu
     move.end()
 
 
+async def test_versions_stay_in_order_with_keys_on_both_nodes(bench: Bench, cluster: EmbeddedCluster) -> None:
+    await bench.topic(in_order=True)
+    await bench.q.send_many("work", [PriorityMessage(f"v{each}", 20, key="a", version=each) for each in (4, 3, 1)])
+    (first,) = await bench.q.take("work", 10)
+    move = slot_on_the_move(cluster)
+    move.begin()
+    keys = move.keys()
+    move.carry(*keys[: len(keys) // 2])
+    (waiting,) = (await bench.inspector.order("work")).waiting
+    assert (waiting.next, waiting.awaited, waiting.lowest, waiting.held) == (1, "in_flight", 3, 2)
+    await bench.q.ack(first)
+    assert await bench.q.take("work", 10) == []
+    assert await bench.control.skip("work", "a", instead_of=2) == (True, 3)
+    move.end()
+    assert [each.text for each in await bench.drain()] == ["v3", "v4"]
+
+
 async def test_a_large_slot_is_left_to_its_mover(
     bench: Bench, cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:

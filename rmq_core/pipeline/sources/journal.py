@@ -18,6 +18,7 @@ from rmq_core.model.topic import Topic
 from rmq_core.pipeline.schemas import EVENTS, ddl
 from rmq_core.pipeline.sources.decoding import batches, position_of
 from rmq_core.pipeline.sources.options import SourceOptions, kind_of, slot_groups
+from rmq_core.pipeline.sources.pruning import chosen
 from rmq_core.transport.sync import Connection
 
 try:
@@ -40,7 +41,7 @@ Offsets: TypeAlias = dict[str, dict[str, str]]
 
 
 class JournalSource(DataSource):
-    """Options: those of `SourceOptions`."""
+    """Options: those of `SourceOptions`. Columns: all, or those of ``schema(…)``."""
 
     @classmethod
     def name(cls) -> str:
@@ -53,11 +54,11 @@ class JournalSource(DataSource):
 
     def reader(self, schema: Any) -> DataSourceReader:
         """What the journals hold now."""
-        return JournalReader(SourceOptions.read(self.options))
+        return JournalReader(SourceOptions.read(self.options), chosen(schema, EVENTS))
 
     def streamReader(self, schema: Any) -> DataSourceStreamReader:
         """What comes."""
-        return JournalStream(SourceOptions.read(self.options))
+        return JournalStream(SourceOptions.read(self.options), chosen(schema, EVENTS))
 
 
 class Ranges(InputPartition):
@@ -137,6 +138,32 @@ def later(connection: Connection, options: SourceOptions, start: Offsets, found:
     return {topic: moved[topic] for topic in sorted(moved)}
 
 
+def bounded(connection: Connection, options: SourceOptions, start: Offsets, moved: Offsets) -> Offsets:
+    """``moved``, but only so far that no more than ``max_entries`` lie in between (where there is such a number): of
+    those slots that are farthest behind, each the same share."""
+    news = [
+        (start.get(topic, {}).get(slot, START), topic, slot)
+        for topic, ends in moved.items()
+        for slot, end in ends.items()
+        if position_of(end) > position_of(start.get(topic, {}).get(slot, START))
+    ]
+    ends = [(number_of(last), number_of(moved[topic][slot])) for last, topic, slot in news]
+    # Where numbers started again, the last one is how many there are at most.
+    ahead = sum(end - last if end > last else end for last, end in ends)
+    if not options.max_entries or ahead <= options.max_entries:
+        return moved
+    some = sorted(news, key=lambda each: position_of(each[0]))[: options.max_entries]
+    share = options.max_entries // len(some)
+    result: Offsets = {topic: dict(start.get(topic, {})) for topic in moved}
+    for last, topic, slot in some:
+        end, key = moved[topic][slot], journal_key(options, topic, int(slot))
+        (found,) = connection.run([("XRANGE", key, f"({_id(last)}", _id(end), "COUNT", share)])
+        if found:
+            known = "" if since_of(end) is None else f":{since_of(end)}"
+            result[topic][slot] = f"{found[-1][0].decode()}:{int(found[-1][1][b'n'])}{known}"
+    return result
+
+
 def plan(options: SourceOptions, topics: list[Topic], start: Offsets, end: Offsets) -> list[InputPartition]:
     """One partition per group of slots that have something between the two offsets."""
     planned: list[InputPartition] = []
@@ -153,7 +180,9 @@ def plan(options: SourceOptions, topics: list[Topic], start: Offsets, end: Offse
     return planned
 
 
-def read_ranges(options: SourceOptions, partition: InputPartition) -> Iterator[pyarrow.RecordBatch]:
+def read_ranges(
+    options: SourceOptions, partition: InputPartition, names: list[str] | None = None
+) -> Iterator[pyarrow.RecordBatch]:
     """On an executor. Where there is nothing to read, Spark asks for a partition of its own invention."""
     if not isinstance(partition, Ranges):
         return
@@ -161,7 +190,8 @@ def read_ranges(options: SourceOptions, partition: InputPartition) -> Iterator[p
         for slot, after, to in partition.ranges:
             key = journal_key(options, partition.topic, slot)
             entries = _entries(connection, key, after, to)
-            yield from batches(partition.topic, partition.kind, slot, entries, TRANSITIONS_PER_BATCH)
+            found = batches(partition.topic, partition.kind, slot, entries, TRANSITIONS_PER_BATCH)
+            yield from (batch.select(names) for batch in found) if names else found
 
 
 def _entries(connection: Connection, key: str, after: str, to: str) -> Iterator[tuple[bytes, dict[bytes, bytes]]]:
@@ -174,10 +204,10 @@ def _entries(connection: Connection, key: str, after: str, to: str) -> Iterator[
 
 
 class JournalReader(DataSourceReader):
-    """A batch."""
+    """A batch. ``names``: the columns that are wanted; None: all."""
 
-    def __init__(self, options: SourceOptions) -> None:
-        self.options = options
+    def __init__(self, options: SourceOptions, names: list[str] | None = None) -> None:
+        self.options, self.names = options, names
 
     def partitions(self) -> list[InputPartition]:
         """From the oldest entry to the newest there is at this moment."""
@@ -187,14 +217,14 @@ class JournalReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pyarrow.RecordBatch]:
         """See `read_ranges`."""
-        return read_ranges(self.options, partition)
+        return read_ranges(self.options, partition, self.names)
 
 
 class JournalStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """A stream."""
+    """A stream. ``names``: as of `JournalReader`."""
 
-    def __init__(self, options: SourceOptions) -> None:
-        self.options = options
+    def __init__(self, options: SourceOptions, names: list[str] | None = None) -> None:
+        self.options, self.names = options, names
         self._target: Offsets | None = None
 
     def prepareForTriggerAvailableNow(self) -> None:
@@ -216,7 +246,8 @@ class JournalStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Where every journal ends now."""
         found = self._newest() if self._target is None else self._target
         with self.options.connection() as connection:
-            return later(connection, self.options, start, found)
+            moved = later(connection, self.options, start, found)
+            return bounded(connection, self.options, start, moved)
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         """See `plan`."""
@@ -224,7 +255,7 @@ class JournalStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[pyarrow.RecordBatch]:
         """See `read_ranges`."""
-        return read_ranges(self.options, partition)
+        return read_ranges(self.options, partition, self.names)
 
     def commit(self, end: dict[str, Any]) -> None:
         """What Spark has durably written the stream's own reader needs no more; without one nothing is said."""

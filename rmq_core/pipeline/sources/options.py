@@ -29,7 +29,7 @@ class SourceOptions:
     """``url``, ``namespace``; ``topics`` (comma-separated names; all without it); ``slots_per_partition``.
 
     ``reader``: of a stream of journals, the durable reader whose position it moves. Without one it moves none: it holds
-    no journal back, and lets none be trimmed.
+    no journal back, and lets none be trimmed. ``maxEntriesPerTrigger``: so many entries at most make a batch of it.
     """
 
     url: str
@@ -38,6 +38,7 @@ class SourceOptions:
     slots_per_partition: int = SLOTS_PER_PARTITION
     retry_for_ms: int = RETRY_FOR_MS
     reader: str = ""
+    max_entries: int = 0
 
     @classmethod
     def read(cls, options: Mapping[str, str]) -> SourceOptions:
@@ -54,6 +55,9 @@ class SourceOptions:
             retry_ms = int(_number(options, "retry_for_s", RETRY_FOR_MS / 1000) * 1000)
         if not 1 <= most <= 4096:
             raise ConfigurationError(f"slots_per_partition must be from 1 to 4096, not {most}")
+        entries = _number(options, "maxEntriesPerTrigger", 0)
+        if "maxEntriesPerTrigger" in options and not 1 <= entries <= 1e9:
+            raise ConfigurationError(f"maxEntriesPerTrigger must be from 1 to 1,000,000,000, not {entries:g}")
         reader = options.get("reader", "").strip()
         if reader and READER.fullmatch(reader) is None:
             raise ConfigurationError(f"reader {reader!r} must be 1 to 100 letters, digits, '_', '.', ':' or '-'")
@@ -61,7 +65,7 @@ class SourceOptions:
             raise ConfigurationError(
                 f"reader {reader!r} is the name of a reader of ours: what it has done with is trimmed. Choose another"
             )
-        return cls(options["url"], options.get("namespace", "rmq"), names, int(most), retry_ms, reader)
+        return cls(options["url"], options.get("namespace", "rmq"), names, int(most), retry_ms, reader, int(entries))
 
     @property
     def keyspace(self) -> Keyspace:

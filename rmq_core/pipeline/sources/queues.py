@@ -19,6 +19,7 @@ from rmq_core.model.topic import Topic
 from rmq_core.pipeline.schemas import PARTS, QUEUES, SCORED, arrow, ddl
 from rmq_core.pipeline.sources.decoding import whole
 from rmq_core.pipeline.sources.options import SourceOptions, slot_groups
+from rmq_core.pipeline.sources.pruning import chosen
 from rmq_core.protocol.keys import Keyspace
 from rmq_core.protocol.scripts import Call, script
 from rmq_core.queries.trash import Trashed
@@ -32,7 +33,7 @@ COUNT = 5_000
 
 
 class QueuesSource(DataSource):
-    """Options: those of `SourceOptions`."""
+    """Options: those of `SourceOptions`. Columns: all, or those of ``schema(…)``."""
 
     @classmethod
     def name(cls) -> str:
@@ -45,7 +46,7 @@ class QueuesSource(DataSource):
 
     def reader(self, schema: Any) -> DataSourceReader:
         """A snapshot."""
-        return QueuesReader(SourceOptions.read(self.options))
+        return QueuesReader(SourceOptions.read(self.options), chosen(schema, QUEUES))
 
 
 class Slots(InputPartition):
@@ -60,10 +61,10 @@ class Slots(InputPartition):
 
 
 class QueuesReader(DataSourceReader):
-    """One partition per group of slots."""
+    """One partition per group of slots. ``names``: the columns that are wanted; None: all."""
 
-    def __init__(self, options: SourceOptions) -> None:
-        self.options = options
+    def __init__(self, options: SourceOptions, names: list[str] | None = None) -> None:
+        self.options, self.names = options, names
 
     def partitions(self) -> list[InputPartition]:
         """Of every topic asked for, and its groups; of a stream itself only what its ledger says."""
@@ -80,7 +81,8 @@ class QueuesReader(DataSourceReader):
         with self.options.connection() as connection:
             for slot in partition.slots:
                 keyspace, parts = self.options.keyspace, partition.parts
-                yield from read_slot(connection, keyspace, partition.topic, slot, partition.timed, parts)
+                found = read_slot(connection, keyspace, partition.topic, slot, partition.timed, parts)
+                yield from (batch.select(self.names) for batch in found) if self.names else found
 
 
 def ledger_call(keyspace: Keyspace, topic: str, slot: int) -> Call:

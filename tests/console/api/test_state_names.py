@@ -61,8 +61,9 @@ def test_samples_and_metrics_say_retrying(retrying: str, operator: Caller, setti
 def test_other_words_are_refused_and_the_description_has_one_name(retrying: str, operator: Caller) -> None:
     problem(operator.get("/topics/orders/messages?state=retry"), 422, "invalid")
     described = operator.get("/openapi.json").json()
-    # A row of an outbox waits, and so does what a route has still to forward, or a forecast counts: the whole of it.
-    others = ("outbox", "route", "dueforecast")
+    # A row of an outbox waits, and so does what a route has still to forward, or a forecast, a band of a priority or a
+    # tenant's turn counts: the whole of it.
+    others = ("outbox", "route", "dueforecast", "priorityband", "slotband", "tenantturn")
     paths = {path: each for path, each in described["paths"].items() if not any(word in path for word in others)}
     schemas = described["components"]["schemas"].items()
     said = json.dumps([paths, {name: each for name, each in schemas if not name.lower().startswith(others)}])

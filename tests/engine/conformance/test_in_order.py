@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
-from rmq_core import PriorityMessage, TopicKind
+from rmq_core import PriorityMessage, Target, TopicKind
 from rmq_core.errors import InvalidMessage, InvalidTopic, OrderMoved, WrongKind
 from rmq_core.model.topic import Topic
 from tests.engine.conformance.bench import FAR_MS, Bench, message
 from tests.engine.conformance.conftest import few_servers
+from tests.engine.conformance.routing import Running, routed
 
 pytestmark = few_servers
 
@@ -25,7 +26,7 @@ async def texts(bench: Bench) -> list[str]:
 
 async def waits(bench: Bench) -> list[tuple[str, int, str, int, int]]:
     found = (await bench.inspector.order("work")).waiting
-    return [(each.key, each.next, each.awaited, each.lowest, each.waiting) for each in found]
+    return [(each.key, each.next, each.awaited, each.lowest, each.held) for each in found]
 
 
 @pytest.mark.parametrize("kind", [TopicKind.PRIORITY, TopicKind.FIXED_TIME, TopicKind.RANGE_MERGE])
@@ -106,7 +107,7 @@ async def test_after_a_while_a_topic_goes_on_without_what_is_missing(bench: Benc
 
     await bench.until(all_came, "what waited")
     assert sorted(taken) == ["a3", "a9", "b2"] and taken.index("a3") < taken.index("a9")
-    assert await waits(bench) == [("c", 1, "waiting", 2, 1)]
+    assert await waits(bench) == [("c", 1, "pending", 2, 1)]
     assert await bench.control.skip("work", "c") == (True, 2)
     assert await texts(bench) == ["c2"]
     await bench.control.run_now("work", "c#1")
@@ -206,7 +207,33 @@ async def test_keys_of_odd_bytes_are_kept_apart(bench: Bench) -> None:
         await bench.q.send("work", PriorityMessage(key, 20, key=key, version=2))
     assert await bench.q.take("work", 100) == []
     found = (await bench.inspector.order("work")).waiting
-    assert {(each.raw_key, each.lowest, each.waiting) for each in found} == {(key, 2, 1) for key in keys}
+    assert {(each.raw_key, each.lowest, each.held) for each in found} == {(key, 2, 1) for key in keys}
     for key in keys:
         await bench.control.skip("work", key)
         assert [each.content for each in await bench.drain()] == [key]
+
+
+@pytest.mark.parametrize("key", ["", "x/{id}"])
+async def test_a_route_brings_versions_as_they_are(bench: Bench, key: str) -> None:
+    source = await bench.topic(name="source", in_order=True, slots=4)
+    await bench.topic(in_order=True)
+    running = Running(bench, await routed(bench, Target("work", priority=20, key=key)))
+    await bench.q.send_many("source", [made(2), made(1)])
+    assert (await running.all()).forwarded == 2
+    await bench.q.send_many("source", [made(1, "b")])
+    await bench.redefine(source, in_order=False)
+    await bench.q.send("source", PriorityMessage("no version", 20, key="c"))
+    assert (await running.all()).parked == 1
+    name = (key or "{id}").replace("{id}", "a")
+    assert [each.id for each in await bench.drain() if each.text[0] == "a"] == [f"{name}#1", f"{name}#2"]
+
+
+async def test_in_turns_of_tenants_too(bench: Bench) -> None:
+    await bench.topic(in_order=True, fair=True)
+    await bench.q.send_many("work", [made(v, key, tenant=key) for key in "abc" for v in (3, 1, 4, 2)])
+    found: dict[str, list[int]] = {"a": [], "b": [], "c": []}
+    while some := await bench.q.take("work", 3, timeout_ms=200):
+        for each in some:
+            found[each.text[0]].append(each.version)
+        await bench.q.ack(some)
+    assert found == {key: [1, 2, 3, 4] for key in "abc"}

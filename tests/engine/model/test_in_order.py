@@ -74,7 +74,7 @@ class Machine(RuleBasedStateMachine):
                 where = "dead" if following in self.dead else "removed" if following in self.trash else "missing"
                 where = "in_flight" if following in self.flight else where
                 expected[key] = (self.last[key] + 1, where, min(early), len(early))
-        assert {each.key: (each.next, each.awaited, each.lowest, each.waiting) for each in found} == expected
+        assert {each.key: (each.next, each.awaited, each.lowest, each.held) for each in found} == expected
 
     @precondition(lambda self: self.flight)
     @rule(data=st.data(), how=st.sampled_from(["ack", "ack", "ack", "nack", "reject", "release"]))

@@ -96,6 +96,7 @@ export function liftButton(onDone, { hold, message }) {
     try {
       const found = hold ?? (message && (await holdOf(message)));
       if (found) liftDialog(found, onDone);
+      else if (page.topic.in_order) toast(gettext("No hold keeps it back: it waits for a version before it."), "info");
       else onDone();
     } catch (problem) {
       toast(messageOf(problem), "error");

@@ -10,7 +10,7 @@ import { guardedButton } from "./guardedbutton.js";
 
 /** @type {Record<string, string>} */
 const AWAITED = {
-  waiting: gettext("waits"),
+  pending: gettext("waits"),
   in_flight: gettext("in flight"),
   dead: gettext("dead"),
   removed: gettext("removed"),
@@ -59,15 +59,15 @@ export class Order {
       setText(this.title, messageOf(problem));
       return;
     }
-    const { keys, waiting } = found;
-    this.element.hidden = !waiting.length;
+    const { keys, waits } = found;
+    this.element.hidden = !waits.length;
     setText(this.title, fill(gettext("Keys that wait for a version (%(n)s)"), { n: count(keys) }));
-    const text = JSON.stringify(waiting);
+    const text = JSON.stringify(waits);
     if (text === this.shown) return;
     this.shown = text;
     refill(
       this.body,
-      waiting.map((/** @type {Api.WaitingKey} */ each) => this.line(each)),
+      waits.map((/** @type {Api.WaitingKey} */ each) => this.line(each)),
     );
   }
 
@@ -84,7 +84,7 @@ export class Order {
       h("td", { class: "rc-num" }, String(each.next)),
       h("td", { class: each.blocked ? "rc-bad" : "" }, AWAITED[each.awaited]),
       h("td", {}, each.key === null ? null : this.skipButton(each)),
-      h("td", { class: "rc-num" }, count(each.waiting)),
+      h("td", { class: "rc-num" }, count(each.held)),
       h("td", { class: "rc-num rc-less" }, String(each.lowest)),
       h("td", { class: "rc-one-line" }, since),
       h("td", { class: "rc-num rc-less" }, count(each.slot)),
@@ -110,9 +110,9 @@ export class Order {
             ngettext(
               "%(n)s version waits for version %(next)s. What comes of it later is outdated, and is not delivered.",
               "%(n)s versions wait for version %(next)s. What comes of it later is outdated, and is not delivered.",
-              each.waiting,
+              each.held,
             ),
-            { n: count(each.waiting), next: each.next },
+            { n: count(each.held), next: each.next },
           ),
         ),
       ],

@@ -1,0 +1,90 @@
+"""What a notebook reads: bounded batches, the columns it wants, archives; and the notebook of the documents."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rmq_core import RMQ, PriorityMessage, Topic, TopicKind
+from rmq_core.pipeline.archive import archive
+from rmq_core.pipeline.sentences import sentence
+from rmq_core.pipeline.sources import register
+from rmq_core.pipeline.sources.journal import JournalStream
+from rmq_core.pipeline.sources.options import SourceOptions
+from tests.docs.blocks import ROOT
+from tests.pipeline.journal_rows import be_busy, exactly, more, rows, transitions
+
+NOTEBOOK = ROOT / "docs" / "tutorials" / "messages-in-a-notebook.ipynb"
+
+
+def options_of(client: RMQ, **more: str) -> dict[str, str]:
+    return {"url": client.target.url, "namespace": client.keyspace.namespace} | more
+
+
+def test_a_batch_of_a_stream_has_no_more_entries_than_it_may(client: RMQ) -> None:
+    """As Spark asks for them: from where the last one ended; every slot comes to its end, whatever the others have."""
+    client.define(Topic("work", TopicKind.PRIORITY, slots=4, journal="full"))
+    for n in range(40):
+        client.send("work", PriorityMessage(f"m{n}", priority=100, slot_basis="big" if n < 30 else f"small{n}"))
+    stream = JournalStream(SourceOptions.read(options_of(client, maxEntriesPerTrigger="7")))
+    stream.prepareForTriggerAvailableNow()
+    client.send("work", PriorityMessage("later", priority=100))
+    start, found, batches = dict[str, Any](), list[tuple[int, int]](), 0
+    while (end := stream.latestOffset(start, None)) != start:
+        read = [batch for part in stream.partitions(start, end) for batch in stream.read(part)]
+        entries = {(row["slot"], row["n"]) for batch in read for row in batch.to_pylist()}
+        assert 1 <= len(entries) <= 7
+        found, batches, start = [*found, *entries], batches + 1, end
+    assert len(found) == len(set(found)) == 40 + 4 and batches >= 7  # each journal says that it began
+    for entries_most in ("0", "many", "inf"):
+        with pytest.raises(Exception, match="maxEntriesPerTrigger"):
+            SourceOptions.read(options_of(client, maxEntriesPerTrigger=entries_most))
+
+
+def test_who_wants_some_columns_gets_these(spark: Any, client: RMQ, tmp_path: Path) -> None:
+    be_busy(client)
+    wanted, path = transitions(client), str(tmp_path / "archive")
+    register(spark)
+    reader = spark.read.options(**options_of(client))
+    found = reader.schema("event string, id binary").format("rmq_journal").load().collect()
+    assert sorted((row.event, bytes(row.id)) for row in found) == sorted((each[6], each[7]) for each in wanted)
+    seen = reader.schema("part string, topic string").format("rmq_queues").load().where("part = 'dead'").collect()
+    assert [tuple(row) for row in seen] == [("dead", "work")]
+    archive(spark, SourceOptions.read(options_of(client)), path)
+    plain = spark.read.format("rmq_archive")
+    exactly(rows(plain.load(path)), wanted)
+    later = plain.option("topics", "later").schema("topic string, at timestamp").load(path).collect()
+    assert {row.topic for row in later} == {"later"} and len(later) == sum(each[0] == "later" for each in wanted)
+    first = datetime.fromtimestamp(min(each[5] for each in wanted) / 1000, UTC)
+    for since, until, there in ((first, first + timedelta(days=1), True), (first - timedelta(days=9), first, False)):
+        some = spark.read.format("rmq_archive").option("since", since.isoformat()).option("until", until.isoformat())
+        assert (some.load(path).count() == len(wanted)) is there
+    for schema, said in (("id string", "the column 'id' is a binary, not a string"), ("x int", "there is no column")):
+        with pytest.raises(Exception, match="rmq_core") as caught:
+            spark.read.format("rmq_archive").schema(schema).load(path).collect()
+        assert sentence(caught.value).startswith(said)
+    with pytest.raises(Exception, match="rmq_core") as caught:
+        spark.read.format("rmq_archive").load().collect()
+    assert sentence(caught.value) == "the option 'path' is missing: which archive to read"
+
+
+def test_the_notebook_runs(spark: Any, client: RMQ, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """docs/tutorials: every cell, from the first to the last."""
+    be_busy(client)
+    path = str(tmp_path / "archive")
+    archive(spark, SourceOptions.read(options_of(client)), path)
+    more(client, 1)  # of which the journals tell, for the archive has trimmed what it has
+    for name, value in (("URL", client.target.url), ("NAMESPACE", client.keyspace.namespace), ("ARCHIVE", path)):
+        monkeypatch.setenv(f"RMQ_{name}", value)
+    names: dict[str, Any] = {}
+    cells = [cell for cell in json.loads(NOTEBOOK.read_text())["cells"] if cell["cell_type"] == "code"]
+    for cell in cells:
+        exec(compile("".join(cell["source"]), NOTEBOOK.name, "exec"), names)
+    assert names["waiting"].count() > 0 and names["events"].count() > 0 and names["archived"].count() > 0
+    assert (
+        spark.sql("SELECT * FROM seen").count() > 0 and len([line for line in cells[0]["source"] if line.strip()]) == 5
+    )
