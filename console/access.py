@@ -234,6 +234,12 @@ def split_patterns(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(part for part in re.split(r"[\s,]+", text) if part))
 
 
+class ByStream(tuple[str, ...]):
+    """Patterns of people: a group is as its stream. Those of tokens name groups, too."""
+
+    __slots__ = ()
+
+
 def topics_of(user: User) -> tuple[str, ...]:
     """Patterns of the topics somebody may deal with: a token's own, a person's by the groups they are in.
 
@@ -252,19 +258,19 @@ def _topics_by_groups(user: Any) -> tuple[str, ...]:
         return (EVERY_TOPIC,)
     found = user.groups.exclude(rmq_topics=None).order_by("rmq_topics")
     texts = list(found.values_list("rmq_topics__patterns", flat=True))
-    return split_patterns(" ".join(texts)) if texts else (EVERY_TOPIC,)
+    return ByStream(split_patterns(" ".join(texts))) if texts else (EVERY_TOPIC,)
 
 
 def in_scope(user: User, topic: str) -> bool:
-    """Whether somebody may deal with a topic at all; "" stands for what concerns all. A group is as its stream."""
+    """Whether somebody may deal with a topic at all; "" stands for what concerns all."""
     return covers(topics_of(user), topic)
 
 
 def covers(patterns: tuple[str, ...], topic: str) -> bool:
     if EVERY_TOPIC in patterns:
         return True
-    stream = topic.partition("@")[0]
-    return bool(topic) and any(fnmatchcase(stream, pattern) for pattern in patterns)
+    name = topic.partition("@")[0] if isinstance(patterns, ByStream) else topic
+    return bool(topic) and any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
 def rows_in_scope(user: User, field: str = "topic") -> Q:
@@ -272,9 +278,10 @@ def rows_in_scope(user: User, field: str = "topic") -> Q:
     patterns = topics_of(user)
     if EVERY_TOPIC in patterns:
         return Q()
-    signs = {"*": "[^@]*", "?": "[^@]"}
+    by_stream = isinstance(patterns, ByStream)
+    signs = {"*": "[^@]*", "?": "[^@]"} if by_stream else {"*": ".*", "?": "."}
     either = "|".join("".join(signs.get(sign) or re.escape(sign) for sign in each) for each in patterns)
-    return Q(**{f"{field}__regex": f"^({either})(@.*)?$"}) if patterns else Q(pk__in=[])
+    return Q(**{f"{field}__regex": f"^({either}){'(@.*)?' if by_stream else ''}$"}) if patterns else Q(pk__in=[])
 
 
 def account_of(user: User) -> AbstractBaseUser | None:

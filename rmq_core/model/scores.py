@@ -60,8 +60,11 @@ def priority_of(store_score: float) -> int:
 
 
 def plain_of(store_score: float) -> float:
-    """The score of a priority topic without the lane it is in."""
-    return store_score % LANE / PRIORITY_PLACES if store_score > LANE else store_score
+    """The score of a priority topic without the lane it is in. Releases before places accepted priorities as large as
+    such scores, but no lane has a priority beyond `FAIR_PRIORITY_MAX`, or none.
+    """
+    plain = store_score % LANE / PRIORITY_PLACES if store_score > LANE else 0
+    return plain if RETRIED_MAX < plain <= FAIR_PRIORITY_MAX else store_score
 
 
 def place_step(due_ms: int) -> float:

@@ -54,7 +54,10 @@ for i = 1, #KEYS do
   local found = redis.pcall('TYPE', KEYS[i])
   if found.err then return redis.error_reply('TRYAGAIN ' .. found.err) end
 end
+return (function()
 """.replace("\n", " ")
+_END = "\nend)()"
+"""The script is a function: its 200 locals, the most that Lua allows, are its own."""
 
 
 class Outcome(NamedTuple):
@@ -115,7 +118,7 @@ def _bring(keys: Sequence[str], old: Address, new: Address, routes: Routes) -> S
 
 
 def _run_there(call: Call, new: Address) -> Steps:
-    command = ("EVAL", _UNDECLARED + call.script.text, 1, call.keys[0], *call.arguments())
+    command = ("EVAL", _UNDECLARED + call.script.text + _END, 1, call.keys[0], *call.arguments())
     answers = yield {new: [("ASKING",), command]}
     answer = answers[new]
     if isinstance(answer, Failed):

@@ -12,6 +12,7 @@ import pytest
 from django.db import connection
 from django.test import Client
 
+from console.access import TokenUser
 from console.models import ApiToken, AuditEntry, Operation, OperationPart, Reconciliation, TopicRevision
 from console.models.audit import ACTIONS
 from console.models.fields import UNREADABLE
@@ -127,12 +128,13 @@ def test_parts_and_texts_with_odd_bytes(rows: dict[tuple[Any, str], int], as_rol
 
 
 def test_exports_are_whole(queue: Queue, db: None) -> None:
+    everybody = TokenUser("all", "x", "Admin")
     for number, reason in enumerate(("fine", "=1+1", "two\nlines")):
         AuditEntry.objects.create(username=f"u{number}", action="cancel", reason=reason, query={"a": "\ud800\x00"})
-    lines = "".join(audit_list.export(AuditFilter(), "jsonl")).splitlines()
+    lines = "".join(audit_list.export(AuditFilter(), "jsonl", everybody)).splitlines()
     assert [json.loads(line)["who"] for line in lines] == ["u2", "u1", "u0"]
     assert json.loads(lines[0])["query"] == {"a": "\\ud800\\x00"}
-    table = list(csv.reader(io.StringIO("".join(audit_list.export(AuditFilter(), "csv")))))
+    table = list(csv.reader(io.StringIO("".join(audit_list.export(AuditFilter(), "csv", everybody)))))
     assert len(table) == 4 and table[1][8] == "two\nlines"
 
 

@@ -8,12 +8,13 @@ import pickle
 import pytest
 
 from rmq_core import PriorityMessage, errors
-from rmq_core.errors import BacklogFull, InvalidFilter, JournalFull, RMQError
+from rmq_core.errors import BacklogFull, InvalidFilter, JournalFull, OrderMoved, RMQError
 
 KINDS = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, RMQError)]
 WITH_FIELDS = {
     BacklogFull: BacklogFull("full", 250, (3, 1), (PriorityMessage("a", 20),)),
     JournalFull: JournalFull("full", 250, (3, 1)),
+    OrderMoved: OrderMoved("another", 3),
     InvalidFilter: InvalidFilter("slot", "is no number"),
 }
 

@@ -43,7 +43,7 @@ def number(value: Any) -> int:
 
 
 def whole(score: float, timed: bool) -> int:
-    """What a store's score says without the place among equals: a due time, a priority, retries left."""
+    """What a score says without the place among equals: a time; unless ``timed``, a priority in store."""
     if abs(score) >= _FARTHEST or math.isnan(score):  # nobody but a person with a client of Redis writes that
         return round(math.copysign(_FARTHEST, score))
     return math.floor(score) if timed else priority_of(score)
@@ -101,7 +101,7 @@ class Columns:
                         self.failures[first + i] = detail
                         detail = detail[0]
                     score = float(detail) if detail else 0.0
-                    details[i] = whole(score, timed)
+                    details[i] = whole(score, timed or route[1:] != "s")
                     if details[i] != score:
                         self.exact[first + i] = score
             self.scores += details

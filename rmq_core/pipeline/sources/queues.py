@@ -146,7 +146,16 @@ def read_slot(
                 ids = [pair[0] for pair in pairs]
                 values = [pair[1] for pair in pairs]
                 if part in SCORED:
-                    yield _batch(topic, slot, part, ids, [float(value) for value in values], None, at_ms, timed)
+                    yield _batch(
+                        topic,
+                        slot,
+                        part,
+                        ids,
+                        [float(value) for value in values],
+                        None,
+                        at_ms,
+                        timed or part != "store",
+                    )
                 else:
                     if part == "dead_record":
                         values = [content_of(packed) for packed in values]

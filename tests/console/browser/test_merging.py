@@ -10,6 +10,7 @@ from playwright.sync_api import Page, expect
 from rmq_core import TopicKind
 from tests.console.browser.contexts import Contexts
 from tests.console.conftest import Queue
+from tests.support.waiting import wait_until
 
 Open = Callable[..., Page]
 
@@ -28,6 +29,12 @@ def test_a_send_is_tried_and_what_merged_is_explained(open_page: Open, queue: Qu
     assert queue.client.take("merging")[0].text == "old", "nothing was sent"
     for priority in (20, 30):
         queue.client.send("merging", f"as of {priority}", key="b", priority=priority)
+    biography = page.url.split("/topics/")[0] + "/api/v1/topics/merging/biography/b"
+    wait_until(
+        lambda: any(each["merges"] for each in page.request.get(biography).json()["lives"]),
+        timeout_s=60,
+        what="the record knows both sends",
+    )
     page = open_page("/topics/merging/message/?id=b&slot=0")
     told = page.locator(".rc-merged")
     expect(told).to_contain_text("2 sends became one message")

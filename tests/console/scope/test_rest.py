@@ -12,7 +12,7 @@ import pytest
 from django.contrib.auth.models import Group
 from django.test import Client
 
-from console.access import in_scope, rows_in_scope
+from console.access import TokenUser, in_scope, rows_in_scope
 from console.models import AlertRule, AlertSilence, AuditEntry, Operation, PipelineSchedule, Reconciliation, TopicScope
 from rmq_core import Addressed, StreamMessage
 from rmq_core.model.follow_ups import AFTER_HEADER
@@ -161,3 +161,16 @@ def test_the_database_and_python_agree(db: None, person: Any, patterns: str, exp
     TopicScope.objects.create(group=Group.objects.get(name="Team"), patterns=patterns)
     assert {name for name in names if in_scope(user, name)} == expected
     assert {each.topic for each in AuditEntry.objects.filter(rows_in_scope(user))} == expected
+
+
+@pytest.mark.parametrize(
+    ("patterns", "expected"),
+    [(("events",), {"events"}), (("*@mail",), {"events@mail"}), (("ev*",), {"events", "events@mail"})],
+)
+def test_tokens_name_each_group(db: None, patterns: tuple[str, ...], expected: set[str]) -> None:
+    names = {"events", "events@mail", "orders"}
+    for name in names:
+        AuditEntry.objects.create(action="pause", topic=name)
+    token = TokenUser("relay", "x", "Viewer", patterns)
+    assert {name for name in names if in_scope(token, name)} == expected
+    assert {each.topic for each in AuditEntry.objects.filter(rows_in_scope(token))} == expected

@@ -16,7 +16,8 @@ end
 -- that.
 local function plain_of(score)
   score = tonumber(score)
-  return score > 4398046511104 and (score % 4398046511104) / PLACES_PER_PRIORITY or score
+  local plain = score > 4398046511104 and (score % 4398046511104) / PLACES_PER_PRIORITY or 0
+  return plain > RETRIED_MAX and plain <= 1023 and plain or score -- else of a priority that earlier releases accepted
 end
 
 local function priority_of(score)
