@@ -16,15 +16,21 @@ TOGETHER = (
     "tests/engine/conformance/",
     "tests/console/installed/",
 )
-"""One installation serves all tests of the pages, another those that need one and no browser, one Spark all of the
+"""One installation serves all tests of the pages, another those that need one and no browser, one Spark half of the
 pipeline, one ZooKeeper all of ownership, one server of each kind all of conformance; starting these costs more than
 many tests."""
+
+SECOND_SPARK = tuple(
+    f"tests/pipeline/test_{name}.py" for name in ("erasing", "interrupted", "planted", "retention", "rounds", "told")
+)
+"""Half of the pipeline's time, in another process: one row of all would be the longest by far."""
 
 APART = ("tests/pipeline/test_standalone.py", "tests/pipeline/test_starting.py")
 """Of these folders, what starts a Spark of its own and would only make the longest row of tests longer."""
 
 FIRST = (
     *TOGETHER,
+    SECOND_SPARK[0],
     "tests/test_installed.py",
     "tests/pipeline/test_standalone.py",
     "tests/engine/test_failover.py",
@@ -47,6 +53,8 @@ class Together(LoadFileScheduling):
 
     def _split_scope(self, nodeid: str) -> str:
         file: str = super()._split_scope(nodeid)
+        if file in SECOND_SPARK:
+            return SECOND_SPARK[0]
         return file if file in APART else next((folder for folder in TOGETHER if file.startswith(folder)), file)
 
     def _assign_work_unit(self, node: WorkerController) -> None:
