@@ -12,7 +12,8 @@ from console.engine import engine
 from console.serializers.topics import definition_json
 from console.usecases.groups import SETTINGS, own_settings
 from console.usecases.topic_fields import difference
-from console.usecases.topic_plan_lines import LINES, Count, Line, Severity
+from console.usecases.topic_plan_line import Count, Line, Severity
+from console.usecases.topic_plan_lines import LINES
 from rmq_core.errors import TopicConflict
 from rmq_core.model.topic import Topic
 

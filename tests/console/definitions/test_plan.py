@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from console.usecases.topic_plan import change_plan
-from console.usecases.topic_plan_lines import spoken
+from console.usecases.topic_plan_line import spoken
 from rmq_core import Topic, TopicKind
 from rmq_core.errors import TopicConflict
 from tests.console.conftest import Queue
