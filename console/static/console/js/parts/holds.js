@@ -1,12 +1,13 @@
 // Keys of which nothing is handed out for now: the list of holds, and the dialogs to hold a key and to lift that again.
 import { get, ofTopic, post } from "../core/api.js";
-import { h, headRow, refill, replace, setText } from "../core/dom.js";
+import { h, replace, setText } from "../core/dom.js";
 import { count, dateTime, duration, relative } from "../core/format.js";
 import { page } from "../core/page.js";
 import { fill, gettext, messageOf, ngettext } from "../core/text.js";
 import { toast } from "../core/toast.js";
 import { ask } from "./ask.js";
 import { guardedButton } from "./guardedbutton.js";
+import { ListCard } from "./listcard.js";
 
 const TIMES_MS = [900_000, 3_600_000, 28_800_000, 86_400_000];
 const OF = { id: gettext("Id"), slot_basis: gettext("Slot basis"), failure: gettext("Slot basis of one that failed") };
@@ -164,46 +165,24 @@ const TITLES = [
   [gettext("Slot"), "rc-num rc-less"],
 ];
 
-/** The holds of the topic; nothing is shown where there are none. */
-export class Holds {
+/**
+ * The holds of the topic; nothing is shown where there are none.
+ * @extends {ListCard<Api.HoldLine>}
+ */
+export class Holds extends ListCard {
   /**
    * @param {() => number} nowMs
    * @param {() => any} onDone
    */
   constructor(nowMs, onDone) {
+    super(path(), "rc-holds", gettext("Keys that are held"), TITLES);
     this.nowMs = nowMs;
     this.onDone = onDone;
-    this.shown = "";
-    this.body = h("tbody");
-    this.title = h("h3", {});
-    this.element = h(
-      "section",
-      { class: "rc-card rc-flush rc-holds", hidden: true, "aria-label": gettext("Keys that are held") },
-      h("div", { class: "rc-card-title" }, this.title),
-      h("div", { class: "rc-scroll" }, h("table", { class: "rc-table" }, headRow(TITLES), this.body)),
-    );
     this.load();
   }
 
-  async load() {
-    try {
-      this.show((await get(path())).holds);
-    } catch (problem) {
-      this.element.hidden = false;
-      setText(this.title, messageOf(problem));
-    }
-  }
-
-  show(/** @type {Api.HoldLine[]} */ holds) {
-    this.element.hidden = !holds.length;
-    setText(this.title, fill(gettext("Keys that are held (%(n)s)"), { n: count(holds.length) }));
-    const text = JSON.stringify(holds);
-    if (text === this.shown) return;
-    this.shown = text;
-    refill(
-      this.body,
-      holds.map((hold) => this.line(hold)),
-    );
+  show(/** @type {{holds: Api.HoldLine[]}} */ { holds }) {
+    this.list(fill(gettext("Keys that are held (%(n)s)"), { n: count(holds.length) }), holds);
   }
 
   line(/** @type {Api.HoldLine} */ hold) {

@@ -1,12 +1,13 @@
 // Versions of a key that wait for one before them: the list, and the dialog to go on without what is missing.
-import { get, ofTopic, post } from "../core/api.js";
-import { h, headRow, refill, setText } from "../core/dom.js";
+import { ofTopic, post } from "../core/api.js";
+import { h } from "../core/dom.js";
 import { count, dateTime, relative } from "../core/format.js";
 import { page } from "../core/page.js";
-import { fill, gettext, messageOf, ngettext } from "../core/text.js";
+import { fill, gettext, ngettext } from "../core/text.js";
 import { toast } from "../core/toast.js";
 import { ask } from "./ask.js";
 import { guardedButton } from "./guardedbutton.js";
+import { ListCard } from "./listcard.js";
 
 /** @type {Record<string, string>} */
 const AWAITED = {
@@ -28,47 +29,24 @@ const TITLES = [
 ];
 const path = (rest = "") => ofTopic(page.topic.name, `/order${rest}`);
 
-/** The keys of the topic that wait for their turn; nothing is shown where none does. */
-export class Order {
+/**
+ * The keys of the topic that wait for their turn; nothing is shown where none does.
+ * @extends {ListCard<Api.WaitingKey>}
+ */
+export class Order extends ListCard {
   /**
    * @param {() => number} nowMs
    * @param {() => any} onDone
    */
   constructor(nowMs, onDone) {
+    super(path(), "rc-order", gettext("Keys that wait for a version"), TITLES);
     this.nowMs = nowMs;
     this.onDone = onDone;
-    this.shown = "";
-    this.body = h("tbody");
-    this.title = h("h3", {});
-    this.element = h(
-      "section",
-      { class: "rc-card rc-flush rc-order", hidden: true, "aria-label": gettext("Keys that wait for a version") },
-      h("div", { class: "rc-card-title" }, this.title),
-      h("div", { class: "rc-scroll" }, h("table", { class: "rc-table" }, headRow(TITLES), this.body)),
-    );
     this.load();
   }
 
-  async load() {
-    /** @type {Api.OrderShown} */
-    let found;
-    try {
-      found = await get(path());
-    } catch (problem) {
-      this.element.hidden = false;
-      setText(this.title, messageOf(problem));
-      return;
-    }
-    const { keys, waits } = found;
-    this.element.hidden = !waits.length;
-    setText(this.title, fill(gettext("Keys that wait for a version (%(n)s)"), { n: count(keys) }));
-    const text = JSON.stringify(waits);
-    if (text === this.shown) return;
-    this.shown = text;
-    refill(
-      this.body,
-      waits.map((/** @type {Api.WaitingKey} */ each) => this.line(each)),
-    );
+  show(/** @type {Api.OrderShown} */ { keys, waits }) {
+    this.list(fill(gettext("Keys that wait for a version (%(n)s)"), { n: count(keys) }), waits);
   }
 
   line(/** @type {Api.WaitingKey} */ each) {
