@@ -109,14 +109,17 @@ class Fleet:
         return len(ended)
 
     def freeze(self, name: str) -> None:
-        """SIGSTOP."""
-        os.kill(self.workers[name].pid, signal.SIGSTOP)
+        """SIGSTOP; when this returns, none of its threads runs any more."""
+        pid = self.workers[name].pid
+        os.kill(pid, signal.SIGSTOP)
+        wait_until(lambda: _threads(pid) <= {"T"}, what=f"every thread of {name} to stand still")
 
     def freeze_in_a_call(self, name: str) -> None:
         """The same, at a moment at which one of its listeners runs."""
 
         def caught() -> bool:
             self.freeze(name)
+            self.redis.ping()  # what it had sent before is read by the server no later than this is
             entries = [Entry.read(line) for line in self.redis.lrange(f"{self.namespace}:log", 0, -1)]
             running = Counter(-1 if entry.event != "start" else 1 for entry in entries if entry.worker == name)
             if running[1] > running[-1]:
@@ -245,3 +248,9 @@ class Fleet:
             self.redis.delete(f"{self.namespace}:{key}")
         self.rmq.close()
         self._logs.cleanup()
+
+
+def _threads(pid: int) -> set[str]:
+    """The states of a process's threads, as Linux writes them: ``T`` is stopped."""
+    files = Path(f"/proc/{pid}/task").glob("*/stat")
+    return {file.read_text().rpartition(")")[2].split()[0] for file in files}

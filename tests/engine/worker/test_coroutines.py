@@ -154,7 +154,9 @@ def test_a_listener_that_blocks_its_loop_costs_no_session_and_zookeeper_is_not_b
         wait_until(lambda: bench.total("acked") == 1, what="the end of the call")
     said = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
     assert any("has been blocking the event loop" in line for line in said)
-    assert [line for line in said if "ZooKeeper" in line or "giving up" in line] == []
+    # A machine without time may hold up the worker's own loop for a moment, which says so: by no fault of ZooKeeper.
+    blamed = [line for line in said if "by no fault of ZooKeeper" not in line]
+    assert [line for line in blamed if "ZooKeeper" in line or "giving up" in line] == []
     assert calls == ["a"]
 
 
