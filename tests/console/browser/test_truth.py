@@ -217,7 +217,7 @@ async (address) => {
 @pytest.mark.parametrize("buckets", [[[1, 3]], [[3, 1], [40, 2]], [[1, 1], [900_000_000, 1]], [[70_000, 1]]])
 def test_every_bar_of_the_ages_has_a_label_of_its_own(open_page: Open, topic: str, buckets: list[list[int]]) -> None:
     page = open_page(f"/topics/{topic}/")
-    address = page.evaluate(MODULE, "parts/prepare.js")
+    address = page.evaluate(MODULE, "topics/prepare.js")
     labels = page.evaluate(LABELS, [address, buckets])
     assert len(labels) >= 8 and len(set(labels)) == len(labels), labels
     assert "≤ 0 ms" not in labels and labels[0].startswith("≤ ")

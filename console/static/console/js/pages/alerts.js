@@ -3,15 +3,15 @@ import { get, post } from "../core/api.js";
 import { byId, h, icon, replace, setText } from "../core/dom.js";
 import { dateTime, duration, relative } from "../core/format.js";
 import "../core/keys.js";
+import { about, named, SEVERITIES, SEVERITY_TAGS, STATE_TAGS, STATES, told } from "../alerts/alertwords.js";
+import { Silences, silenceButton } from "../alerts/silences.js";
 import { page, topicAddress } from "../core/page.js";
 import { fill, gettext, messageOf } from "../core/text.js";
 import { toast } from "../core/toast.js";
-import { about, named, SEVERITIES, SEVERITY_TAGS, STATE_TAGS, STATES, told } from "../parts/alertwords.js";
 import { Choice } from "../parts/choice.js";
 import { guardedButton } from "../parts/guardedbutton.js";
 import { LiveList } from "../parts/livelist.js";
-import { putOnScreen } from "../parts/putonscreen.js";
-import { Silences, silenceButton } from "../parts/silences.js";
+import { putOnScreen } from "../screens/putonscreen.js";
 
 const { alert_receiver: mayDefine } = page.grants.actions;
 const ALL = "*";

@@ -3,7 +3,7 @@ import { byId, h, replace } from "../core/dom.js";
 import { count } from "../core/format.js";
 import "../core/keys.js";
 import { gettext } from "../core/text.js";
-import { Clusters } from "../parts/clusters.js";
+import { Clusters } from "../messages/deadclusters.js";
 import { Tile, tileRow } from "../parts/tiles.js";
 
 const tiles = [

@@ -4,8 +4,8 @@ import { byId, h, replace } from "../core/dom.js";
 import "../core/keys.js";
 import { page, topicAddress } from "../core/page.js";
 import { fill, gettext, messageOf } from "../core/text.js";
-import { DefinitionForm } from "../parts/definitionform.js";
-import { planDialog } from "../parts/plandialog.js";
+import { DefinitionForm } from "../definitions/definitionform.js";
+import { planDialog } from "../definitions/plandialog.js";
 
 const NAME = /^[A-Za-z][A-Za-z0-9_.-]{0,99}$/;
 const missing = page.grants.actions.create_topic;

@@ -4,11 +4,11 @@ import { byId, h, icon, replace } from "../core/dom.js";
 import { page, topicAddress } from "../core/page.js";
 import { fill, gettext, messageOf, ngettext } from "../core/text.js";
 import { toast } from "../core/toast.js";
-import { conflictDialog } from "../parts/conflict.js";
-import { DefinitionForm } from "../parts/definitionform.js";
+import { conflictDialog } from "../definitions/conflict.js";
+import { DefinitionForm } from "../definitions/definitionform.js";
+import { planDialog } from "../definitions/plandialog.js";
+import { Revisions } from "../definitions/revisions.js";
 import { guardedButton } from "../parts/guardedbutton.js";
-import { planDialog } from "../parts/plandialog.js";
-import { Revisions } from "../parts/revisions.js";
 
 /** Of a stream: whose settings these are, too. */
 function ofGroups() {

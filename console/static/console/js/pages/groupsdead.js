@@ -2,7 +2,7 @@
 import { byId, h, replace } from "../core/dom.js";
 import { page } from "../core/page.js";
 import { gettext } from "../core/text.js";
-import { Clusters } from "../parts/clusters.js";
+import { Clusters } from "../messages/deadclusters.js";
 
 export class GroupsDeadTab {
   constructor() {

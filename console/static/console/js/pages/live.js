@@ -9,18 +9,18 @@ import { page } from "../core/page.js";
 import { AT } from "../core/point.js";
 import { gettext } from "../core/text.js";
 import { onThemeChange } from "../core/theme.js";
-import { PriorityBands } from "../parts/bands.js";
-import { Forecast } from "../parts/forecast.js";
-import { PrepareQueue } from "../parts/prepare.js";
-import { panelsOf, putOnScreen } from "../parts/putonscreen.js";
 import { ReplayBar } from "../parts/replaybar.js";
-import { openSlot } from "../parts/slotpanel.js";
-import { Tenants } from "../parts/tenants.js";
+import { panelsOf, putOnScreen } from "../screens/putonscreen.js";
 import { History } from "../time/history.js";
 import { Past } from "../time/past.js";
 import { Series } from "../time/series.js";
 import { TimeBar } from "../time/timebar.js";
 import { TimeView } from "../time/timeview.js";
+import { PriorityBands } from "../topics/bands.js";
+import { Forecast } from "../topics/forecast.js";
+import { PrepareQueue } from "../topics/prepare.js";
+import { openSlot } from "../topics/slotpanel.js";
+import { Tenants } from "../topics/tenants.js";
 
 /** @typedef {{ onZoom?: (from: number, to: number) => void, onMoment?: (at: number) => void }} Acts */
 /** @typedef {import("../time/timespan.js").Span} Span */

@@ -4,10 +4,10 @@ import { byId, h, icon, replace } from "../core/dom.js";
 import "../core/keys.js";
 import { page } from "../core/page.js";
 import { gettext, messageOf } from "../core/text.js";
-import { activity } from "../parts/activity.js";
-import { endWords } from "../parts/gone.js";
-import { hasTold, reportOf, reportView } from "../parts/messagereport.js";
-import { messageView } from "../parts/messageview.js";
+import { activity } from "../messages/activity.js";
+import { endWords } from "../messages/gone.js";
+import { hasTold, reportOf, reportView } from "../messages/messagereport.js";
+import { messageView } from "../messages/messageview.js";
 import { whyView } from "../parts/why.js";
 import { entryView } from "../streams/entryview.js";
 

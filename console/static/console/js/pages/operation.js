@@ -6,11 +6,7 @@ import "../core/keys.js";
 import { page, topicAddress } from "../core/page.js";
 import { fill, gettext, messageOf, ngettext } from "../core/text.js";
 import { toast } from "../core/toast.js";
-import { ask } from "../parts/ask.js";
-import { CanaryMessages } from "../parts/canarymessages.js";
-import { downloadLinks } from "../parts/downloads.js";
-import { pairList } from "../parts/failure.js";
-import { guardedButton } from "../parts/guardedbutton.js";
+import { CanaryMessages } from "../operations/canarymessages.js";
 import {
   isLive,
   manner,
@@ -19,8 +15,12 @@ import {
   OPERATION_STATES,
   phase,
   subject,
-} from "../parts/operationwords.js";
-import { Progress } from "../parts/progress.js";
+} from "../operations/operationwords.js";
+import { Progress } from "../operations/progress.js";
+import { ask } from "../parts/ask.js";
+import { downloadLinks } from "../parts/downloads.js";
+import { pairList } from "../parts/failure.js";
+import { guardedButton } from "../parts/guardedbutton.js";
 import { Tile, tileRow } from "../parts/tiles.js";
 
 /** @import { Pair } from "../parts/failure.js" */

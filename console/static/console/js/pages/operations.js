@@ -6,10 +6,10 @@ import { exact } from "../core/format.js";
 import "../core/keys.js";
 import { page } from "../core/page.js";
 import { fill, gettext } from "../core/text.js";
+import { isLive, OPERATION_ACTIONS, OPERATION_STATES, phase, subject } from "../operations/operationwords.js";
+import { Progress } from "../operations/progress.js";
 import { Choice } from "../parts/choice.js";
 import { LiveList, nameCell, showStart } from "../parts/livelist.js";
-import { isLive, OPERATION_ACTIONS, OPERATION_STATES, phase, subject } from "../parts/operationwords.js";
-import { Progress } from "../parts/progress.js";
 
 /** @type {[string, string][]} */
 const FILTERS = [

@@ -6,15 +6,15 @@ import "../core/keys.js";
 import { page } from "../core/page.js";
 import { fill, gettext, messageOf } from "../core/text.js";
 import { toast } from "../core/toast.js";
+import { planDialog } from "../definitions/plandialog.js";
+import { OPERATION_STATES } from "../operations/operationwords.js";
 import { Choice } from "../parts/choice.js";
 import { guardedButton } from "../parts/guardedbutton.js";
 import { LiveList, nameCell, showStart } from "../parts/livelist.js";
-import { OPERATION_STATES } from "../parts/operationwords.js";
-import { planDialog } from "../parts/plandialog.js";
-import { RunBar } from "../parts/runbar.js";
-import { RunCharts } from "../parts/runcharts.js";
-import { isLive, JOBS, outcome, scope } from "../parts/runwords.js";
-import { askRun, askSchedule } from "../parts/startrun.js";
+import { RunBar } from "../runs/runbar.js";
+import { RunCharts } from "../runs/runcharts.js";
+import { isLive, JOBS, outcome, scope } from "../runs/runwords.js";
+import { askRun, askSchedule } from "../runs/startrun.js";
 
 class Row {
   constructor(/** @type {Api.Run} */ run) {

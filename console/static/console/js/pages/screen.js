@@ -3,7 +3,7 @@ import { byId, h, replace, setText } from "../core/dom.js";
 import { duration, time } from "../core/format.js";
 import { page } from "../core/page.js";
 import { fill, gettext } from "../core/text.js";
-import { drawn, fit } from "../parts/screenpanels.js";
+import { drawn, fit } from "../screens/screenpanels.js";
 
 const EVERY_MS = 2_000;
 const LATE_MS = 10_000;

@@ -6,9 +6,9 @@ import { byId, h, headRow, replace, setText } from "../core/dom.js";
 import { count, dateTime, duration, NONE, rate } from "../core/format.js";
 import { page } from "../core/page.js";
 import { fill, gettext, messageOf } from "../core/text.js";
-import { fleetButton } from "../parts/fleetactions.js";
-import { openSlot } from "../parts/slotpanel.js";
-import { Timeline } from "../parts/timeline.js";
+import { fleetButton } from "../topics/fleetactions.js";
+import { openSlot } from "../topics/slotpanel.js";
+import { Timeline } from "../topics/timeline.js";
 
 const PAGE = 64;
 const TIMELINE_MS = 3000;

@@ -5,9 +5,9 @@ import { shortcut } from "../core/keys.js";
 import { Live } from "../core/live.js";
 import { page, topicAddress } from "../core/page.js";
 import { fill, gettext } from "../core/text.js";
-import { fleetButton } from "../parts/fleetactions.js";
 import { Tile, tileRow } from "../parts/tiles.js";
-import { Timeline } from "../parts/timeline.js";
+import { fleetButton } from "../topics/fleetactions.js";
+import { Timeline } from "../topics/timeline.js";
 
 /** @typedef {Live.Fleet & { running: Live.FleetWorker[] }} Shown */
 

@@ -5,9 +5,9 @@ import { count, dateTime, duration, localText } from "../core/format.js";
 import { page } from "../core/page.js";
 import { fill, gettext, messageOf, ngettext } from "../core/text.js";
 import { toast } from "../core/toast.js";
+import { planDialog } from "../definitions/plandialog.js";
 import { ask } from "../parts/ask.js";
 import { CommandLine } from "../parts/command.js";
-import { planDialog } from "../parts/plandialog.js";
 
 /** @typedef {{ name: string, group: string }} Of */
 

@@ -1,0 +1,81 @@
+// What shows a finding, in words: names and values of its evidence.
+import { h } from "../core/dom.js";
+import { dateTime, duration, exact } from "../core/format.js";
+import { gettext } from "../core/text.js";
+import { EVENTS } from "../parts/steps.js";
+
+/** @type {Record<string, string>} */
+const NAMES = {
+  after_n: gettext("Known until entry"),
+  at_ms: gettext("Seen"),
+  books: gettext("Ledger of the slot"), // as older releases named it
+  by: gettext("To be corrected by"),
+  dead: gettext("Dead"),
+  died_ms: gettext("Died"),
+  doubled: gettext("Twice"),
+  done: gettext("Ever done"),
+  due_ms: gettext("Due"),
+  entry: gettext("Journal entry"),
+  error: gettext("Error"),
+  event: gettext("Event"),
+  expected: gettext("Expected"),
+  extra: gettext("Too many"),
+  failures: gettext("Failures"),
+  first_n: gettext("Known from entry"),
+  flying: gettext("In flight"), // as older releases named it
+  found: gettext("Found in"),
+  gap: gettext("Off by"),
+  held: gettext("Messages there when it began"),
+  home: gettext("Its own slot"),
+  in_flight: gettext("In flight"),
+  last_entry: gettext("Last journal entry"),
+  last_event: gettext("Last event"),
+  last_ms: gettext("At"),
+  last_n: gettext("Last entry"),
+  ledger: gettext("Ledger of the slot"),
+  life: gettext("Life of the slot"),
+  message: gettext("Error message"),
+  missing: gettext("Missing"),
+  prepare: gettext("Receipt"),
+  priority: gettext("Priority"),
+  queue: gettext("Waited in"),
+  queues: gettext("Found in"),
+  readers: gettext("Readers"),
+  reason: gettext("Reason"),
+  receipt: gettext("Receipt"),
+  route: gettext("Route"),
+  score: gettext("Score"),
+  seen: gettext("Seen as"),
+  slots: gettext("Slots"),
+  taken_ms: gettext("Taken"),
+  visibility_timeout_ms: gettext("Visibility timeout"),
+  waiting: gettext("Waiting"),
+  what: gettext("What differs"),
+  why: gettext("What to know"),
+  with_server: gettext("Lost with the server"),
+  written: gettext("Entries written"),
+};
+const VALUE_MAX = 300;
+const LONG_AGO_MS = 1e11;
+
+/** `values`: of a finding. What says the same as words elsewhere is left out. */
+export function evidence(/** @type {Record<string, any>} */ values) {
+  const pairs = Object.entries(values).filter(([name, value]) => name !== "advice" && value !== null && value !== "");
+  return h(
+    "dl",
+    { class: "rc-evidence" },
+    pairs.map(([name, value]) => [
+      h("dt", {}, NAMES[name] ?? name),
+      h("dd", {}, shown(name, value).slice(0, VALUE_MAX)),
+    ]),
+  );
+}
+
+function shown(/** @type {string} */ name, /** @type {any} */ value) {
+  if (Array.isArray(value)) return value.length ? value.join(", ") : gettext("nowhere");
+  if (typeof value === "boolean") return value ? gettext("yes") : gettext("no");
+  if (typeof value === "object") return JSON.stringify(value);
+  if (name.endsWith("event")) return EVENTS[value] ?? value;
+  if (name.endsWith("_ms")) return value > LONG_AGO_MS ? dateTime(value) : duration(value);
+  return typeof value === "number" ? exact(value) : String(value);
+}

@@ -1,0 +1,88 @@
+// What a run of the pipeline was asked for, and what is worth knowing of it beside its findings.
+
+import { h } from "../core/dom.js";
+import { dateTime, exact } from "../core/format.js";
+import { page } from "../core/page.js";
+import { fill, gettext } from "../core/text.js";
+import { pairList } from "../parts/failure.js";
+import { COPIES, FINDINGS, GAPS, scope } from "./runwords.js";
+
+/** @import { Pair } from "../parts/failure.js" */
+
+/** What was asked for, and what came of it beside findings. */
+export function runFacts(/** @type {Api.Detail} */ run) {
+  const other = (/** @type {string} */ id) =>
+    h("a", { href: `${page.places.reconciliation}${id}/` }, gettext("this run"));
+  const changes = Object.entries(run.changes ?? {}).map(([kind, each]) =>
+    h(
+      "div",
+      {},
+      `${FINDINGS[kind] ?? kind}: `,
+      fill(gettext("%(appeared)s new, %(stayed)s still there, %(gone)s gone"), {
+        appeared: exact(each.appeared),
+        stayed: exact(each.stayed),
+        gone: exact(each.gone),
+      }),
+    ),
+  );
+  const gaps = run.gaps
+    .slice(0, 10)
+    .map((gap) =>
+      h(
+        "div",
+        {},
+        `${[gap.topic, gap.slot].filter((each) => each !== null).join(" ")}: ${GAPS[gap.reason] ?? gap.reason ?? ""}`,
+      ),
+    );
+  const left = run.ledger_left_out;
+  const others = left
+    ? fill(gettext("%(rows)s rows are about other topics (%(topics)s) and were left out."), {
+        rows: exact(left.rows),
+        topics: Object.keys(left.topics).join(", "),
+      })
+    : "";
+  /** @type {Pair[]} */
+  const all = [
+    [gettext("Topics"), scope(run)],
+    [gettext("What was read"), run.read ? read(/** @type {Read} */ (run.read)) : ""],
+    [gettext("Nothing is said of, for their journal is off"), run.without_journal.join(", ")],
+    [gettext("Business ledger"), [run.ledger, others].filter(Boolean).join(" · ")],
+    [gettext("Reason"), run.reason],
+    [
+      gettext("Who"),
+      run.via === "schedule" ? fill(gettext("the schedule of %(who)s"), { who: run.user }) : `${run.user} (${run.via})`,
+    ],
+    [gettext("Created"), dateTime(run.created_ms)],
+    [gettext("Started"), run.started_ms ? dateTime(run.started_ms) : ""],
+    [gettext("Finished"), run.finished_ms ? dateTime(run.finished_ms) : ""],
+    [gettext("Nothing has moved since"), run.same_as ? other(run.same_as) : ""],
+    [gettext("As it was at"), run.at_ms === null ? "" : dateTime(run.at_ms)],
+    [gettext("Copies, by topic and state"), run.restored?.counts?.length ? run.restored.counts.map(copies) : ""],
+    [gettext("Compared with"), run.compared_with ? other(run.compared_with) : ""],
+    [gettext("Changes"), changes.length ? changes : ""],
+    [
+      gettext("What to know"),
+      run.restored?.said.length ? run.restored.said.map((/** @type {string} */ each) => h("div", {}, each)) : "",
+    ],
+    [gettext("Gaps in journals"), gaps.length ? gaps : ""],
+  ];
+  return pairList(all.filter(([, value]) => value));
+}
+
+/** @typedef {{events: number, known: number, from_scratch: Record<string, string>}} Read */
+/** @param {Read} said */
+function read(said) {
+  const lines = [
+    fill(gettext("%(new)s transitions; %(known)s were known from the run before"), {
+      new: exact(said.events),
+      known: exact(said.known),
+    }),
+  ];
+  const whole = Object.keys(said.from_scratch);
+  if (said.known && whole.length)
+    lines.push(fill(gettext("Read from the beginning: %(topics)s"), { topics: whole.slice(0, 20).join(", ") }));
+  return lines.map((line) => h("div", {}, line));
+}
+
+const copies = (/** @type {{ topic: string, state: string, n: number }} */ { topic, state, n }) =>
+  h("div", {}, `${topic}: ${exact(n)} ${COPIES[state] ?? state}`);
