@@ -22,10 +22,10 @@ _STEP, _SLOT, _OWNER, _COLUMNS = 0, 1, 8, 9
 
 @dataclass
 class Owning:
-    """`changes`: [when, slot, place in `names` or -1 for nobody], in order of time; a slot is nobody's before its first.
+    """`changes`: [when, slot, place in `names` or -1 for nobody], in order of time; at first slots are nobody's.
 
-    `known`: the spans that something was kept of, [from, to] each; between them nobody looked. At the beginning of each the
-    owners of before still count, unless a change says otherwise. `slots`: as many as the topic had in the newest of them.
+    `known`: the spans that something was kept of, [from, to] each; between them nobody looked. At the beginning of
+    each the owners of before still count, unless a change says otherwise. `slots`: as many as the topic had at last.
     """
 
     step_ms: int
@@ -63,7 +63,7 @@ def _tier(from_ms: int, now_ms: int) -> Tier:
 
 
 def _blocks(topic: str, tier: Tier, from_ms: int, to_ms: int) -> Iterator[_Block]:
-    """Those that can be read and have as many slots as the newest; where two overlap, the one that began last counts."""
+    """Those that can be read and have as many slots as the newest; where two overlap, the later one counts."""
     rows = store.between(topic, HistoryBlock.Series.SLOTS, tier, from_ms, to_ms)
     found: list[_Block] = []
     ends_ms = to_ms
