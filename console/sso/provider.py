@@ -47,10 +47,10 @@ def renew(sso: Sso, refresh: str) -> Renewed:
         given |= {"client_id": sso.client_id, "client_secret": sso.client_secret}
     answer = _ask("POST", about["token_endpoint"], data=given, auth=basic)
     access, id_token = answer.get("access_token"), answer.get("id_token") or ""
+    if not access:
+        raise Away("it gave no token")
     refresh = answer.get("refresh_token") or refresh
     try:
-        if not access:
-            raise Away("it gave no token")
         known = _ask("GET", about["userinfo_endpoint"], headers={"Authorization": f"Bearer {access}"})
         return Renewed(_decoded(sso, about, id_token) | known, refresh, id_token)
     except Away as away:  # the one before may be worth nothing any more
