@@ -15,8 +15,8 @@ import pytest
 from console.models import Finding, Reconciliation
 from console.record import intake
 from console.record.intake import Batch, Place
-from console.usecases import repairs, run_reports
-from console.usecases.repairs import RepairRequest
+from console.usecases.runs import repairs, run_reports
+from console.usecases.runs.repairs import RepairRequest
 from rmq_core.journal import reader
 from rmq_core.pipeline.findings.verdicts import KINDS
 from rmq_core.pipeline.jobs.archive import archive
