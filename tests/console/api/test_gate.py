@@ -208,7 +208,7 @@ async def _send(headers: list[tuple[bytes, bytes]], chunks: list[bytes]) -> tupl
         await application.send_input({"type": "http.request", "body": chunk, "more_body": more})
     start = await application.receive_output(5)
     body = await application.receive_output(5)
-    await application.wait(5)
+    await application.wait(60)
     return start["status"], json.loads(body["body"])
 
 
