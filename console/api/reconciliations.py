@@ -13,32 +13,34 @@ from ninja import Router, Schema, Status
 from ninja.params.functions import Query
 from pydantic import AfterValidator, Field
 
-from console.access import Permission
+from console.access import NEEDED, Action, Permission
 from console.api.callers import Caller, caller_of
 from console.api.cursors import LONGEST, cursor_of, ident_in
 from console.api.errors import ApiError, invalid
 from console.api.lists import readable
-from console.api.schemas import Confirm, Limit, Name, Reason, Strict
+from console.api.schemas import ID_MAX, Confirm, Limit, Name, Reason, Strict, Text
 from console.clock import now_ms
 from console.models import Reconciliation
 from console.serializers import runs as shapes
-from console.usecases import run_places, runs
+from console.usecases import erasing, run_places, runs
 from console.usecases.runs import RunRequest
 from rmq_core.errors import UnknownTopic
 from rmq_core.model.text import check_name
 
 router = Router(tags=["reconciliation"])
 Ledger = Annotated[str, AfterValidator(lambda name: check_name(name, least=0))]
-Kind = Literal["reconcile", "archive", "restore"]
+Kind = Literal["reconcile", "archive", "restore", "erase"]
 
 
+Idents = list[Annotated[Text, Field(min_length=1, max_length=ID_MAX)]]
 Topics = list[Annotated[Name, Field(max_length=100)]]
 
 
 class RunBody(Strict):
     """`topics` empty: all of them. `confirm`: the word “restore”, where messages are to be put back. Of a restore,
     `dry_run`: only count; `into`: fill this namespace, which nobody uses, and leave ours alone, with what was there
-    at `at_ms` (else: now)."""
+    at `at_ms` (else: now). Of an erasure, whose messages: `ids`, `slot_bases`, or those that the run `preview` has
+    counted, of the same topics; `dry_run`: only count; else `confirm` is the word “erase”, and there is a reason."""
 
     kind: Kind = "reconcile"
     topics: Topics = Field([], max_length=500)
@@ -48,6 +50,9 @@ class RunBody(Strict):
     dry_run: bool = False
     into: Ledger = Field("", max_length=64, description="A namespace to rehearse in.")
     at_ms: int | None = Field(None, ge=0, le=2**53)
+    ids: Idents = Field([], max_length=erasing.NAMES_MOST)
+    slot_bases: Idents = Field([], max_length=erasing.NAMES_MOST)
+    preview: uuid.UUID | None = None
 
 
 class Stage(Schema):
@@ -121,11 +126,36 @@ class Waits(Schema):
     running_since_ms: int | None
 
 
+class Left(Schema):
+    """A message that stays; `why`: `redis`, it is still there; `journal`: it says more of it than the archive. `id` is
+    null for callers who may not read content."""
+
+    topic: str
+    id: str | None
+    why: str
+
+
+class Erased(Schema):
+    """What an erasure erased, or would: `messages`, `transitions` of them on so many `days` of topics in the archive,
+    `open` rows of the closing state, and in the console rows of the `records` and `findings`. `left`: those that stay,
+    the first of `left_n`. `preview`: whether it still knows whose they are, so that they can be erased."""
+
+    messages: int
+    transitions: int
+    days: int
+    open: int
+    records: int
+    findings: int
+    left: list[Left]
+    left_n: int
+    preview: bool
+
+
 class Detail(Run):
     """`tables`: the report's figures, a row per topic. `changes`: by kind, against the run before. `ledger_left_out`:
     rows of the business ledger about other topics, `{rows, topics}`. `restored`: of a restore,
     `{back, present, said, counts}`: copies put back (or to be), copies that were there, sentences (what was left out,
-    and why), and copies by topic and state. `read`: `events`, transitions
+    and why), and copies by topic and state. `erased`: of an erasure. `read`: `events`, transitions
     that were read; `known`, those that a run before had closed the books on; `from_scratch`: topics of which all was
     read, and why. `same_as`: the run whose report this one repeats, for nothing had moved since."""
 
@@ -136,6 +166,7 @@ class Detail(Run):
     same_as: str | None
     ledger_left_out: dict[str, Any] | None
     restored: dict[str, Any] | None
+    erased: Erased | None
     tables: list[dict[str, Any]]
     waits: Waits | None
     groups: list[Group]
@@ -188,10 +219,20 @@ def listed(
 @router.post("", response={202: Run}, url_name="reconciliation-start", summary="Start a run")
 def start(request: HttpRequest, response: HttpResponse, body: RunBody) -> Any:
     """It goes on by itself: follow it at its own address."""
-    asked = (body.kind, tuple(body.topics), body.ledger, body.reason, body.confirm)
-    wanted = RunRequest(*asked, body.dry_run, body.into, body.at_ms)
+    caller = caller_of(request)
+    topics, names = tuple(body.topics), None
+    if body.ids or body.slot_bases:
+        names = erasing.Names(tuple(body.ids), tuple(body.slot_bases))
+    if body.preview is not None:
+        if names or topics or body.kind != "erase":
+            raise invalid("preview", "it says itself whose messages, and of which topics; it is of an erasure")
+        caller.require(NEEDED[Action.ERASE])
+        before = run_of(caller, body.preview)
+        topics, names = tuple(before.topics), erasing.names_of(before)
+    asked = (body.kind, topics, body.ledger, body.reason, body.confirm)
+    wanted = RunRequest(*asked, body.dry_run, body.into, body.at_ms, names)
     try:
-        run = runs.start(caller_of(request).actor, wanted)
+        run = runs.start(caller.actor, wanted)
     except UnknownTopic as error:
         raise invalid("topics", str(error)) from None
     response["Location"] = reverse("console-api:reconciliation", kwargs={"ident": run.pk})

@@ -31,7 +31,7 @@ from rmq_core.protocol.scripts import Call, script
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-STAGES = ("find", "look", "rewrite", "forget", "remove")
+STAGES = ("find", "check", "rewrite", "forget", "remove")
 MOST = 100_000
 """Messages that one run erases."""
 NAMED_MOST = 20
@@ -105,7 +105,7 @@ class _Run:
     def run(self, ids: Collection[bytes], bases: Collection[bytes], reason: str, *, dry_run: bool) -> Erased:
         with self._progress.stage("find", self._session):
             rows = self._found(ids, bases)
-        with self._progress.stage("look", self._session):
+        with self._progress.stage("check", self._session):
             busy = self._busy(rows)
         left = tuple(Left(topic, id_to_text(id), why) for (topic, id), why in sorted(busy.items()))
         mine = [row for row in rows if (row.of, bytes(row.id)) not in busy]

@@ -5,6 +5,7 @@ import { dateTime, exact } from "../core/format.js";
 import { page } from "../core/page.js";
 import { fill, gettext } from "../core/text.js";
 import { pairList } from "../parts/failure.js";
+import { counted, staying } from "./erase.js";
 import { COPIES, FINDINGS, GAPS, scope } from "./runwords.js";
 
 /** @import { Pair } from "../parts/failure.js" */
@@ -57,6 +58,9 @@ export function runFacts(/** @type {Api.Detail} */ run) {
     [gettext("Finished"), run.finished_ms ? dateTime(run.finished_ms) : ""],
     [gettext("Nothing has moved since"), run.same_as ? other(run.same_as) : ""],
     [gettext("As it was at"), run.at_ms === null ? "" : dateTime(run.at_ms)],
+    [gettext("Erased"), run.erased && !run.dry_run ? counted(run.erased) : ""],
+    [gettext("Would be erased"), run.erased && run.dry_run ? counted(run.erased) : ""],
+    [gettext("Stays"), run.erased?.left_n ? staying(run.erased) : ""],
     [gettext("Copies, by topic and state"), run.restored?.counts?.length ? run.restored.counts.map(copies) : ""],
     [gettext("Compared with"), run.compared_with ? other(run.compared_with) : ""],
     [gettext("Changes"), changes.length ? changes : ""],
