@@ -16,6 +16,7 @@ from console.api.schemas import TopicName
 from console.engine import engine
 from console.history import markers
 from console.history.moment import moment
+from console.history.owning import owning
 from console.history.points import POINT
 from console.options import options
 from console.snapshots.store import LiveKeys, read_history
@@ -51,6 +52,20 @@ class Past(Schema):
     slots: PastSlots | None
     problems: list[PastProblem]
     definition: dict[str, Any] | None
+
+
+class Owning(Schema):
+    """`changes`: [when, slot, place in `names` or -1 for nobody], in order of time; a slot is nobody's before its
+    first. `known`: spans, [from, to] each, in which a keeper looked, every `step_ms`; between them nobody knows."""
+
+    topic: str
+    from_ms: int
+    to_ms: int
+    step_ms: int
+    slots: int
+    names: list[str]
+    known: list[list[int]]
+    changes: list[list[int]]
 
 
 class Marker(Schema):
@@ -113,6 +128,23 @@ def at_moment(request: HttpRequest, topic: TopicName, at: Annotated[Moment, Quer
         "problems": found.problems,
         "definition": found.definition,
     }
+
+
+@topics.get(
+    "/{rmq_topic:topic}/history/owners",
+    response=Owning,
+    tags=["history"],
+    url_name="history-owners",
+    summary="Who owned which slot, and when, up to three days back",
+)
+def owners(request: HttpRequest, topic: TopicName, wanted: Query[Bounds]) -> dict[str, Any]:
+    caller_of(request).require(Permission.VIEW, topic)
+    now_ms = engine().inspector.now_ms()
+    from_ms, to_ms = bounds_of(wanted, now_ms)
+    found = owning(topic, from_ms, to_ms, now_ms)
+    if not found.known:
+        engine().client.topic(topic)  # says it when there is none; of one that is gone the history stays
+    return {"topic": topic, "from_ms": from_ms, "to_ms": to_ms, **vars(found)}
 
 
 @topics.get(
