@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from dataclasses import asdict
 from itertools import islice
 from typing import Annotated, Any, Literal
 
@@ -22,7 +23,7 @@ from console.api.schemas import ID_MAX, Confirm, Limit, Name, Reason, Strict, Te
 from console.clock import now_ms
 from console.models import Reconciliation
 from console.serializers import runs as shapes
-from console.usecases import erasing, run_places, runs
+from console.usecases import archive_records, erasing, run_places, runs
 from console.usecases.runs import RunRequest
 from rmq_core.errors import UnknownTopic
 from rmq_core.model.text import check_name
@@ -151,13 +152,61 @@ class Erased(Schema):
     preview: bool
 
 
+class LetGo(Schema):
+    """What an archive forgot of a topic that wants it no longer (`archive_for_ms`): of days before `before`, which were
+    `days` of them, so many transitions; their files are smaller by `freed_bytes`."""
+
+    topic: str
+    before: str
+    days: int
+    transitions: int
+    freed_bytes: int
+
+
+class Archived(Schema):
+    """Transitions written (`rows`), journal entries trimmed, folders joined, forgotten; `let_go`: by topic."""
+
+    rows: int
+    trimmed: int
+    compacted: int
+    forgotten: int
+    let_go: list[LetGo]
+
+
+class Retained(LetGo):
+    """The same, and when it was."""
+
+    at_ms: int
+
+
+class ErasureDone(Schema):
+    """An erasure, also from the command line. `done_ms` null: it was stopped in the middle."""
+
+    begun_ms: int
+    done_ms: int | None
+    reason: str
+    topics: list[str]
+    messages: int
+    transitions: int
+    days: int
+
+
+class Forgetting(Schema):
+    """Newest first. `here` false: the archive is not a folder of this machine, and its own records are not read."""
+
+    erasures: list[ErasureDone]
+    let_go: list[Retained]
+    here: bool
+    as_of_ms: int
+
+
 class Detail(Run):
     """`tables`: the report's figures, a row per topic. `changes`: by kind, against the run before. `ledger_left_out`:
     rows of the business ledger about other topics, `{rows, topics}`. `restored`: of a restore,
     `{back, present, said, counts}`: copies put back (or to be), copies that were there, sentences (what was left out,
-    and why), and copies by topic and state. `erased`: of an erasure. `read`: `events`, transitions
-    that were read; `known`, those that a run before had closed the books on; `from_scratch`: topics of which all was
-    read, and why. `same_as`: the run whose report this one repeats, for nothing had moved since."""
+    and why), and copies by topic and state. `erased`: of an erasure; `archived`: of an archive. `read`: `events`,
+    transitions that were read; `known`, those that a run before had closed the books on; `from_scratch`: topics of
+    which all was read, and why. `same_as`: the run whose report this one repeats, for nothing had moved since."""
 
     gaps: list[Any]
     read: dict[str, Any] | None
@@ -167,6 +216,7 @@ class Detail(Run):
     ledger_left_out: dict[str, Any] | None
     restored: dict[str, Any] | None
     erased: Erased | None
+    archived: Archived | None
     tables: list[dict[str, Any]]
     waits: Waits | None
     groups: list[Group]
@@ -243,6 +293,18 @@ def start(request: HttpRequest, response: HttpResponse, body: RunBody) -> Any:
 def trend(request: HttpRequest) -> dict[str, Any]:
     """Oldest first."""
     return {"runs": [shapes.trend_json(run) for run in runs.trend(looker(request).user)]}
+
+
+@router.get("/forgotten", response=Forgetting, url_name="reconciliation-forgotten", summary="What the archive let go")
+def forgotten(request: HttpRequest, limit: Limit = 50) -> dict[str, Any]:
+    """What was erased, and what was kept for as long as its topic wants."""
+    caller = looker(request)
+    return {
+        "erasures": [asdict(each) for each in archive_records.erasures(caller.user)[:limit]],
+        "let_go": archive_records.let_go(caller.user)[:limit],
+        "here": archive_records.archive_folder() is not None,
+        "as_of_ms": now_ms(),
+    }
 
 
 @router.get("/ledgers", response=Ledgers, url_name="reconciliation-ledgers", summary="Business ledgers on the server")

@@ -122,6 +122,8 @@ class Runner:
                 return
             if self.run.kind == "restore" and "left_out" in report:
                 self.run.summary = self.run.summary | {"restored": _restored(report)}
+            if self.run.kind == "archive" and "rows" in report:
+                self.run.summary = self.run.summary | {"archived": _archived(report)}
             if self.run.kind == "erase" and "transitions" in report:
                 self.run.summary = self.run.summary | {"erased": _erased(report)}
                 return  # the log may be read for longer than the names are kept
@@ -179,6 +181,18 @@ def _restored(report: dict[str, Any]) -> dict[str, Any]:
         for state, n in each.items()
     ]
     return {"back": back, "present": present, "said": said, "counts": counts}
+
+
+def _archived(report: dict[str, Any]) -> dict[str, Any]:
+    """What an archive did: transitions, entries of journals, and what it let go, for its topics want it no longer."""
+    counts = {name: int(report[name]) for name in ("rows", "trimmed", "compacted", "forgotten")}
+    several = list(report.get("let_go", ()))[:TOPICS_MOST]
+    return {**counts, "let_go": [_let_go(each) for each in several]}
+
+
+def _let_go(each: dict[str, Any]) -> dict[str, Any]:
+    counts = {name: int(each[name]) for name in ("days", "transitions", "freed_bytes")}
+    return {"topic": shown(str(each["topic"])), "before": shown(str(each["before"])), **counts}
 
 
 def _erased(report: dict[str, Any]) -> dict[str, Any]:

@@ -61,6 +61,7 @@ def detail_json(run: Reconciliation, payload: bool, under_way: Reconciliation | 
         "same_as": run.summary.get("same_as"),
         "restored": run.summary.get("restored"),
         "erased": _erased(run, payload),
+        "archived": run.summary.get("archived"),
         "ledger_left_out": _left_out(_inputs(run).get("of_ledger")),
         "read": _read(run.summary.get("read")),
         "tables": tables,

@@ -18,7 +18,7 @@ from rmq_core.pipeline.archived import Archive
 from rmq_core.pipeline.closing import FORMAT, ClosingState
 from rmq_core.pipeline.covered import Covered
 from rmq_core.pipeline.files import seen_here
-from rmq_core.pipeline.lock import ArchiveLock
+from rmq_core.pipeline.lock import ArchiveLock, RestoreLock
 from rmq_core.pipeline.progress import QUIET, Progress
 from rmq_core.pipeline.reading import load
 from rmq_core.pipeline.replay import SLOT
@@ -90,7 +90,7 @@ def erase(
     if not seen_here(session):
         raise PipelineError("nothing is erased over Spark Connect: it cannot delete folders")
     session.dataSource.register(JournalSource)
-    with ArchiveLock(options), plain_errors("erasing stopped"):
+    with ArchiveLock(options), RestoreLock(options, wait_ms=0), plain_errors("erasing stopped"):
         kept = Archive(session, path)
         data_set.check(options, kept)
         return _Run(session, options, kept.pinned(), progress).run(ids, slot_bases, reason, dry_run=dry_run)
