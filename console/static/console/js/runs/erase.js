@@ -96,7 +96,7 @@ export function confirmErasure(/** @type {Api.Detail} */ run, /** @type {Api.Era
 export function counted(/** @type {Api.Erased} */ erased) {
   return fill(
     gettext(
-      "%(messages)s messages in the archive (%(transitions)s transitions), %(open)s open in the closing state, %(records)s in the record, %(findings)s findings.",
+      "Messages in the archive: %(messages)s (transitions: %(transitions)s); open in the closing state: %(open)s; in the record: %(records)s; findings: %(findings)s.",
     ),
     {
       messages: exact(erased.messages),

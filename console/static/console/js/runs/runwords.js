@@ -136,7 +136,7 @@ export function outcome(
   }
   if (run.state === "done" && run.erased) {
     const n = exact(run.erased.messages);
-    return fill(run.dry_run ? gettext("%(n)s messages would be erased") : gettext("%(n)s messages erased"), { n });
+    return fill(run.dry_run ? gettext("Messages to be erased: %(n)s") : gettext("Messages erased: %(n)s"), { n });
   }
   if (run.state !== "done" || run.kind !== "reconcile") return "";
   const words = run.findings
