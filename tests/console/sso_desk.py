@@ -47,7 +47,7 @@ class Process:
         assert self.process.poll() is None, self.log[-3_000:]
         try:
             return requests.get(self.address, timeout=5, allow_redirects=False).status_code < 500
-        except requests.ConnectionError:
+        except (requests.ConnectionError, requests.Timeout):  # it may listen before it has the time to answer
             return False
 
     def wait(self) -> None:
