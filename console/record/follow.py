@@ -54,8 +54,7 @@ class Follower:
                 await self._leave(topic)
         if time.monotonic() - self._trimmed >= TRIM_EVERY_S:
             self._trimmed = time.monotonic()
-            for topic in topics:
-                await self._engine.client.run(trimmer.trim(self._engine.client.keyspace, topic))
+            await self._engine.client.run(trimmer.trim_each(self._engine.client.keyspace, topics))
         return written
 
     async def _follow(self, topic: Topic) -> int:
