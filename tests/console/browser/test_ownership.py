@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from playwright.sync_api import Locator, Page, expect
 
+from tests.console.browser.test_accessible import violations
 from tests.console.conftest import Queue
 from tests.console.stack import Stack
 
@@ -67,6 +68,7 @@ def test_ownership_is_a_picture_of_slots_and_time(open_page: Open, queue: Queue,
     x, y = place(5, 0.55)
     page.mouse.move(box["x"] + x, box["y"] + y)
     expect(picture.locator(".rc-readout")).to_have_text(re.compile(r"Slot 5 · .* · nobody, .* \(2 m\)"))
+    assert not (found := violations(page)), found
     # One owner alone, whatever colours one sees.
     alone = picture.get_by_role("button", name="beta")
     alone.click()
@@ -80,6 +82,7 @@ def test_ownership_is_a_picture_of_slots_and_time(open_page: Open, queue: Queue,
     expect(rows.first).to_contain_text("beta")
     expect(rows.first).to_contain_text("4–7")
     expect(rows.nth(1)).to_contain_text("nobody")
+    assert not (found := violations(page)), found
 
 
 def test_ownership_by_keyboard_leads_to_the_moment_of_a_takeover(

@@ -1,5 +1,5 @@
 // Who owned which slot and when, as a picture: a line for each slot, time from left to right, coloured by owner.
-import { h, press, replace, setText } from "../core/dom.js";
+import { all, h, replace, setText } from "../core/dom.js";
 import { count, dateTime, duration, time } from "../core/format.js";
 import { fill, gettext, ngettext } from "../core/text.js";
 import { color } from "../core/theme.js";
@@ -282,7 +282,7 @@ export class OwnerPicture {
     const when = this.moment(at);
     if (slots.length > 1) {
       const parts = [...this.numbers(slots, at)].map(([owner, n]) =>
-        fill(gettext("%(owner)s %(n)s"), { owner: ownerWord(owner), n: count(n) }),
+        fill(gettext("%(owner)s (%(n)s)"), { owner: ownerWord(owner), n: count(n) }),
       );
       return fill(gettext("Slots %(slots)s · %(time)s · %(owners)s"), {
         slots: ranges(slots),
@@ -352,9 +352,11 @@ export class OwnerPicture {
       entries.map((owner) => this.legendEntry(owner, numbers.get(owner) ?? 0)),
       left > 0 ? h("span", {}, fill(gettext("and %(n)s more"), { n: count(left) })) : null,
     );
-    press(this.legend, this.only ?? "\n");
+    this.press();
     if (focused !== null)
-      for (const each of /** @type {any} */ (this.legend.children)) if (each.dataset.name === focused) each.focus();
+      all(this.legend, ".rc-owner-entry")
+        .find((each) => each.dataset.name === focused)
+        ?.focus();
   }
 
   /**
@@ -383,8 +385,13 @@ export class OwnerPicture {
 
   choose(/** @type {string} */ owner) {
     this.only = this.only === owner ? null : owner;
-    press(this.legend, this.only ?? "\n");
+    this.press();
     this.draw();
+  }
+
+  press() {
+    for (const entry of all(this.legend, ".rc-owner-entry"))
+      entry.setAttribute("aria-pressed", String(entry.dataset.name === this.only));
   }
 
   showTable() {
