@@ -16,8 +16,8 @@ from benchmarks.bench_pipeline import PER_MESSAGE, SLOTS, TAKE, driver_mib
 from benchmarks.harness import PrivateRedis, Report, Series, at_most, repeats_for
 from rmq_core import RMQ, PriorityMessage, Topic, TopicKind
 from rmq_core.model.topic import Journal
-from rmq_core.pipeline.archive import archive
-from rmq_core.pipeline.reconcile import Inputs, reconcile
+from rmq_core.pipeline.jobs.archive import archive
+from rmq_core.pipeline.jobs.reconcile import Inputs, reconcile
 from rmq_core.pipeline.schemas import EVENTS
 from rmq_core.pipeline.session import open_session
 from rmq_core.pipeline.sources.decoding import SEQUENCE_BITS

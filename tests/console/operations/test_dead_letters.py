@@ -20,7 +20,7 @@ from console.serializers.text import csv_lines
 from console.snapshots import clusters
 from console.snapshots.store import LiveKeys
 from console.usecases import resending
-from console.usecases.exports import by_size
+from console.usecases.bulk.exports import by_size
 from rmq_core import FixedTimeMessage, PriorityMessage, RangeMergeMessage, TopicKind
 from rmq_core.model.topic import QUEUE_KINDS
 from rmq_core.model.views import MessageRow

@@ -19,10 +19,10 @@ from console.models import AuditEntry, Finding, MessageRecord, MessageTransition
 from console.options import options
 from console.record.life import key_of
 from console.serializers import runs as shapes
-from console.usecases import erasing, runs
 from console.usecases.actor import Actor
-from console.usecases.erasing import Names
-from console.usecases.runs import RunRequest
+from console.usecases.runs import erasing, runs
+from console.usecases.runs.erasing import Names
+from console.usecases.runs.runs import RunRequest
 from rmq_core import FixedTimeMessage
 from rmq_core.model.ids import id_from_text
 from tests.console.api.conftest import Caller, caller, make_token, problem
