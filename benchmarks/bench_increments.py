@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from benchmarks import pipeline_data
 from benchmarks.harness import PrivateRedis, Report, Series, at_most, repeats_for
 from benchmarks.pipeline_data import WARM_UP, Prepared, reconciled
-from rmq_core.pipeline.archive import archive
+from rmq_core.pipeline.jobs.archive import archive
 from rmq_core.pipeline.session import open_session
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from benchmarks import pipeline_data
 from benchmarks.bench_increments import NEW, OPEN, QUICK_NEW, QUICK_OPEN
 from benchmarks.harness import PrivateRedis, Report, Series, at_least, repeats_for
-from rmq_core.pipeline.restore import restore
+from rmq_core.pipeline.restoring.restore import restore
 from rmq_core.pipeline.session import open_session
 
 if TYPE_CHECKING:

@@ -18,9 +18,9 @@ from benchmarks.harness import PrivateRedis, Report, Series, at_most, repeats_fo
 from benchmarks.pipeline_data import NAMESPACE, PER_MESSAGE, WARM_UP, done
 from benchmarks.processes import output_of
 from rmq_core import RMQ
-from rmq_core.pipeline.archive import archive
-from rmq_core.pipeline.reconcile import Inputs
-from rmq_core.pipeline.rounds import Rounds
+from rmq_core.pipeline.jobs.archive import archive
+from rmq_core.pipeline.jobs.reconcile import Inputs
+from rmq_core.pipeline.program.rounds import Rounds
 from rmq_core.pipeline.session import open_session
 
 if TYPE_CHECKING:

@@ -26,15 +26,17 @@ from typing import TYPE_CHECKING, Any
 from benchmarks.servers import PrivateRedis
 from rmq_core import RMQ, PriorityMessage, Topic, TopicKind
 from rmq_core.model.topic import Journal
-from rmq_core.pipeline import accounts, figures, unchanged, windows
-from rmq_core.pipeline.archive import archive
-from rmq_core.pipeline.archived import Archive
-from rmq_core.pipeline.closing import opened
+from rmq_core.pipeline import unchanged
+from rmq_core.pipeline.archive.archived import Archive
+from rmq_core.pipeline.history import accounts, figures
+from rmq_core.pipeline.jobs.archive import archive
+from rmq_core.pipeline.jobs.reconcile import Inputs, reconcile
 from rmq_core.pipeline.reading import all_deletions, together
-from rmq_core.pipeline.reconcile import Inputs, reconcile
 from rmq_core.pipeline.schemas import EVENTS, HISTORIES, STEPS, ddl
 from rmq_core.pipeline.sources.decoding import SEQUENCE_BITS
 from rmq_core.pipeline.sources.options import SourceOptions
+from rmq_core.pipeline.state import windows
+from rmq_core.pipeline.state.closing import opened
 from rmq_core.protocol.takes import Ack, cycle, read_cycle
 
 if TYPE_CHECKING:

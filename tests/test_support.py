@@ -145,7 +145,7 @@ def _client(proxy: TcpProxy, server: EmbeddedRedis, **options: object) -> redis.
 
 
 def _socket(proxy: TcpProxy, server: EmbeddedRedis) -> socket.socket:
-    connection = socket.create_connection(("127.0.0.1", proxy.port), timeout=10)
+    connection = socket.create_connection(("127.0.0.1", proxy.port), timeout=60)
     connection.sendall(f"AUTH {server.password}\r\n".encode())
     assert connection.recv(100) == b"+OK\r\n"
     return connection

@@ -18,8 +18,8 @@ from console.clock import now_ms
 from console.jobs import kept_program
 from console.models import Reconciliation
 from console.models.progress import WorkState as State
-from console.usecases import run_places, run_reports
 from console.usecases.audit import complete_run
+from console.usecases.runs import run_places, run_reports
 from rmq_core.model.text import shown
 
 log = logging.getLogger("console.reconciliation")

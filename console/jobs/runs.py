@@ -15,9 +15,9 @@ from console.clock import now_ms
 from console.errors import BadRequest
 from console.jobs.run_process import Runner
 from console.models import PipelineSchedule, Reconciliation
-from console.usecases import run_places, runs
 from console.usecases.audit import complete_run
 from console.usecases.job_queue import enqueue_run, waiting_runs
+from console.usecases.runs import run_places, runs
 
 log = logging.getLogger("console.reconciliation")
 

@@ -26,18 +26,18 @@ class WebSocket(ApplicationCommunicator):
 
     async def connect(self) -> bool:
         await self.send_input({"type": "websocket.connect"})
-        answer = await self.receive_output(timeout=5)
+        answer = await self.receive_output(timeout=60)
         return answer["type"] == "websocket.accept"
 
     async def receive(self) -> Any:
         """The next message, which must be text with JSON in it."""
-        event = await self.receive_output(timeout=5)
+        event = await self.receive_output(timeout=60)
         assert event["type"] == "websocket.send", event
         return json.loads(event["text"])
 
     async def closed_with(self) -> int:
         """The code with which the server closes."""
-        event = await self.receive_output(timeout=5)
+        event = await self.receive_output(timeout=60)
         assert event["type"] == "websocket.close", event
         return event["code"]
 
@@ -46,4 +46,4 @@ class WebSocket(ApplicationCommunicator):
 
     async def disconnect(self) -> None:
         await self.send_input({"type": "websocket.disconnect", "code": 1000})
-        await self.wait(5)
+        await self.wait(60)

@@ -10,6 +10,6 @@ from rmq_core.ownership.config import ZooKeeperConfig
 def expire(config: ZooKeeperConfig, client_id: tuple[int, bytes]) -> None:
     """Ends a session behind the back of its client."""
     thief = KazooClient(config.hosts, client_id=client_id)
-    thief.start()
+    thief.start(120)  # a busy machine
     thief.stop()
     thief.close()

@@ -15,10 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rmq_core.journal.entries import EVENTS
-from rmq_core.pipeline import histories as of_histories
-from rmq_core.pipeline.histories import Closing, histories
+from rmq_core.pipeline.history import histories as of_histories
+from rmq_core.pipeline.history.histories import Closing, histories
+from rmq_core.pipeline.history.steps import FLAG_BITS, LETTER_BITS, LIVE, NAMES, OLD, STEP_BITS, TAIL, UNKNOWN, low
 from rmq_core.pipeline.schemas import PARTS, STEPS, arrow
-from rmq_core.pipeline.steps import FLAG_BITS, LETTER_BITS, LIVE, NAMES, OLD, STEP_BITS, TAIL, UNKNOWN, low
 from tests.pipeline.frames import DUE, T0, Slot
 from tests.pipeline.legal import legal_steps
 

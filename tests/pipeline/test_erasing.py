@@ -16,14 +16,14 @@ from rmq_core import RMQ, Control, FixedTimeMessage, Topic, TopicKind
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.errors import ConfigurationError
 from rmq_core.journal.entries import MARKS
-from rmq_core.pipeline import erasures, redacted
-from rmq_core.pipeline.archive import archive
+from rmq_core.pipeline.archive import erasures, redacted
+from rmq_core.pipeline.archive.archived import Archive
+from rmq_core.pipeline.archive.compaction import compact
 from rmq_core.pipeline.archive_files import archive_files
-from rmq_core.pipeline.archived import Archive
-from rmq_core.pipeline.compaction import compact
-from rmq_core.pipeline.erasing import Erased, Left, erase
-from rmq_core.pipeline.reconcile import Inputs, reconcile
-from rmq_core.pipeline.restore import restore
+from rmq_core.pipeline.jobs.archive import archive
+from rmq_core.pipeline.jobs.erasing import Erased, Left, erase
+from rmq_core.pipeline.jobs.reconcile import Inputs, reconcile
+from rmq_core.pipeline.restoring.restore import restore
 from rmq_core.pipeline.sources.options import SourceOptions
 from tests.docs.blocks import ROOT, blocks
 

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rmq_core.pipeline import histories as of_histories
-from rmq_core.pipeline.histories import histories
+from rmq_core.pipeline.history import histories as of_histories
+from rmq_core.pipeline.history.histories import histories
+from rmq_core.pipeline.history.steps import LETTER_BITS, NAMES, STEP_BITS
 from rmq_core.pipeline.schemas import STEPS, arrow
 from rmq_core.pipeline.sources.decoding import SEQUENCE_BITS
-from rmq_core.pipeline.steps import LETTER_BITS, NAMES, STEP_BITS
 
 LIVES = {
     b"done": [("sent", "ns", 1_000), ("taken", "sp", 9), ("acked", "p-", 0)],

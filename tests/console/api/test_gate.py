@@ -16,9 +16,9 @@ from django.utils import timezone
 from django.utils.functional import SimpleLazyObject
 
 from console.access import Permission, allowed
-from console.api.callers import still_there
-from console.api.errors import ApiError
 from console.api.handler import Handler
+from console.api.http.callers import still_there
+from console.api.http.errors import ApiError
 from console.models import ApiToken
 from console.usecases import tokens
 from tests.console.api.conftest import BASE, Caller, problem
@@ -208,7 +208,7 @@ async def _send(headers: list[tuple[bytes, bytes]], chunks: list[bytes]) -> tupl
         await application.send_input({"type": "http.request", "body": chunk, "more_body": more})
     start = await application.receive_output(5)
     body = await application.receive_output(5)
-    await application.wait(5)
+    await application.wait(60)
     return start["status"], json.loads(body["body"])
 
 

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from console.api import polls
-from console.api.polls import TopicPolls
+from console.api.messages import polls
+from console.api.messages.polls import TopicPolls
 from console.engine import AsyncEngine, new_async_engine
 from rmq_core import FixedTimeMessage
 from rmq_core.errors import UnknownTopic
@@ -95,7 +95,7 @@ async def test_leaving_ends_the_search(queue: Queue, engine: AsyncEngine) -> Non
     server = of_topic._server
     assert server is not None
     caller.cancel()
-    await asyncio.wait({server}, timeout=10)
+    await asyncio.wait({server}, timeout=60)
     assert server.done() and of_topic.waiting == 0
     send(queue, "a")
     assert queue.find("a").row.state == "ready"

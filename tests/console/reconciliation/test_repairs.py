@@ -17,10 +17,10 @@ from console.jobs import operations as jobs
 from console.models import AuditEntry, Finding, MessageRecord, Operation, Reconciliation
 from console.record.life import key_of
 from console.serializers.operations import canary_messages
-from console.usecases import repairs
 from console.usecases.actor import Actor
-from console.usecases.canary import Canary
-from console.usecases.repairs import RepairRequest
+from console.usecases.bulk.canary import Canary
+from console.usecases.runs import repairs
+from console.usecases.runs.repairs import RepairRequest
 from rmq_core import FixedTimeMessage, MessageRef
 from rmq_core.ops.repairs import scores as engine_scores
 from rmq_core.protocol.keys import slot_for

@@ -64,7 +64,7 @@ async def test_topics_that_are_taken_away_end_a_socket(
         await sync_to_async(rows.update)(patterns="mail")
 
         async def ended() -> bool:
-            event = await socket.receive_output(timeout=5)
+            event = await socket.receive_output(timeout=60)
             return event["type"] == "websocket.close" and event["code"] == sockets.FORBIDDEN
 
         await wait_until_async(ended, what="the socket to be closed")
