@@ -17,8 +17,8 @@ from benchmarks.harness import PrivateRedis, Report, Series, at_least, at_most, 
 from rmq_core import RMQ, PriorityMessage, Topic, TopicKind
 from rmq_core.journal import reader, trimmer
 from rmq_core.model.topic import Journal
-from rmq_core.pipeline.archive import archive
-from rmq_core.pipeline.reconcile import Inputs, reconcile
+from rmq_core.pipeline.jobs.archive import archive
+from rmq_core.pipeline.jobs.reconcile import Inputs, reconcile
 from rmq_core.pipeline.session import open_session
 from rmq_core.pipeline.sources.options import SourceOptions
 from rmq_core.protocol.takes import Ack, cycle, read_cycle

@@ -246,7 +246,7 @@ declare namespace Live {
     events: OwnershipEvent[];
   }
 
-  /** A field of a definition's form, see console/usecases/topic_field_list.py. */
+  /** A field of a definition's form, see console/usecases/definitions/field_list.py. */
   interface Field {
     name: string;
     label: string;

@@ -18,8 +18,8 @@ from unfold.widgets import (
 )
 
 from console.serializers.topics import definition_json
-from console.usecases.topic_field_list import Field
-from console.usecases.topic_fields import FIELDS, InvalidDefinition, defaults, wanted_topic
+from console.usecases.definitions.field_list import Field
+from console.usecases.definitions.fields import FIELDS, InvalidDefinition, defaults, wanted_topic
 from rmq_core.model.topic import NOT_OF_STREAMS, ONLY_OF_STREAMS, Topic
 
 SETS = (

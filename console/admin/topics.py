@@ -30,9 +30,10 @@ from console.models import TopicDefinition, TopicRevision
 from console.pages.topic import KINDS
 from console.site import site
 from console.templating import render
-from console.usecases import topic_history, topics
 from console.usecases.actor import Actor
-from console.usecases.topic_plan import change_plan, deletion_plan
+from console.usecases.definitions import revisions as topic_history
+from console.usecases.definitions import topics
+from console.usecases.definitions.plan import change_plan, deletion_plan
 from rmq_core.errors import RMQError
 from rmq_core.model.topic import Topic, TopicKind
 

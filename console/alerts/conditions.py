@@ -98,7 +98,10 @@ def _number(values: Mapping[str, Any]) -> float | None:
 
 def covered(patterns: str, names: Iterable[str]) -> list[str]:
     """Those of topics that patterns are for."""
-    return [name for name in names if any(fnmatchcase(name, each) for each in split_patterns(patterns))]
+    wanted = split_patterns(patterns)
+    if EVERY_TOPIC in wanted:
+        return list(names)
+    return [name for name in names if any(fnmatchcase(name, each) for each in wanted)]
 
 
 def covers_all(patterns: str) -> bool:

@@ -5,59 +5,57 @@ from django.urls import re_path
 from django.views.decorators.http import require_safe
 
 from console import converters  # noqa: F401  (of the addresses below)
-from console.api import (  # noqa: F401  (of `routers.topics`)
+from console.api import (
     alerts,
     audit,
-    bands,
+    fleet,
+    health,
+    me,
+    metrics,
+    operations,
+    outbox,
+    recurring,
+    screen_links,
+    screens,
+    views,
+)
+from console.api.http import errors, routers
+from console.api.http.bodies import StrictParser
+from console.api.http.description import ABOUT, ConsoleAPI
+from console.api.http.docs import Docs
+from console.api.http.gate import guarded
+from console.api.http.query_strings import strict_query
+from console.api.messages import (  # noqa: F401  (of `routers.topics`)
     biography,
     bulk,
     clusters,
     consuming,
     dead_letters,
+    queries,
+    record,
+    reports,
+    searching,
+    telling,
+    why,
+)
+from console.api.runs import findings, reconciliations, schedules  # noqa: F401  (of `routers.topics`)
+from console.api.sending import send, sets  # noqa: F401  (of `routers.topics`)
+from console.api.streams import entries, groups, routes  # noqa: F401  (of `routers.topics`)
+from console.api.topics import (  # noqa: F401  (of `routers.topics`)
+    bands,
     definitions,
-    entries,
-    errors,
     favourites,
-    findings,
-    fleet,
     forecast,
-    groups,
-    health,
     history,
     history_moment,
     holds,
-    me,
-    messages,
-    metrics,
-    operations,
     order,
-    outbox,
     ownership,
     problems,
-    reconciliations,
-    record,
-    recurring,
-    reports,
-    routers,
-    routes,
-    schedules,
-    screen_links,
-    screens,
-    searching,
-    sending,
-    sets,
-    telling,
+    status,
     tenants,
-    topics,
-    views,
-    why,
     windows,
 )
-from console.api.bodies import StrictParser
-from console.api.description import ABOUT, ConsoleAPI
-from console.api.docs import Docs
-from console.api.gate import guarded
-from console.api.query_strings import strict_query
 
 api = ConsoleAPI(
     title="RMQ Console",

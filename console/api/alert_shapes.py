@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from ninja import Schema
 from pydantic import AfterValidator, Field
 
-from console.api.schemas import Name, Reason, Strict
+from console.api.http.schemas import Name, Reason, Strict
 from rmq_core.model.text import check_text
 
 SeverityWord = Literal["critical", "warning", "info"]

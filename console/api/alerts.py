@@ -27,11 +27,11 @@ from console.api.alert_shapes import (
     SilenceList,
     SilenceOut,
 )
-from console.api.callers import Caller, caller_of
-from console.api.cursors import cursor_of, number_in
-from console.api.errors import ApiError, invalid
-from console.api.lists import readable
-from console.api.schemas import NEEDED_WHY, Cursor, Limit, WithReason
+from console.api.http.callers import Caller, caller_of
+from console.api.http.cursors import cursor_of, number_in
+from console.api.http.errors import ApiError, invalid
+from console.api.http.lists import readable
+from console.api.http.schemas import NEEDED_WHY, Cursor, Limit, WithReason
 from console.engine import engine
 from console.errors import UnknownAlert
 from console.models import Alert, AlertDelivery, AlertReceiver, AlertRule, AlertSilence

@@ -11,13 +11,13 @@ from ninja import Query, Router, Schema
 from pydantic import Field
 
 from console.access import Permission
-from console.api.callers import caller_of
-from console.api.cursors import cursor_of, number_in
-from console.api.description import plain
-from console.api.downloads import download
-from console.api.errors import ApiError
-from console.api.lists import readable
-from console.api.schemas import Cursor, Limit
+from console.api.http.callers import caller_of
+from console.api.http.cursors import cursor_of, number_in
+from console.api.http.description import plain
+from console.api.http.downloads import download
+from console.api.http.errors import ApiError
+from console.api.http.lists import readable
+from console.api.http.schemas import Cursor, Limit
 from console.models import AuditEntry
 from console.serializers.audit import detail_json
 from console.serializers.text import FORMATS

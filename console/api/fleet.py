@@ -12,10 +12,10 @@ from ninja.params.functions import Body
 from pydantic import Field
 
 from console.access import Action, Permission
-from console.api.callers import caller_of
-from console.api.errors import invalid
-from console.api.routers import topics
-from console.api.schemas import Name, Text, TopicName, WithNeededReason, WithReason
+from console.api.http.callers import caller_of
+from console.api.http.errors import invalid
+from console.api.http.routers import topics
+from console.api.http.schemas import Name, Text, TopicName, WithNeededReason, WithReason
 from console.engine import engine
 from console.errors import BadRequest, UnknownWorker
 from console.usecases.actions import ActionRequest, perform

@@ -17,7 +17,7 @@ from asgiref.sync import SyncToAsync, ThreadSensitiveContext
 from django.conf import settings
 from django.core.handlers.asgi import ASGIHandler
 
-from console.api.errors import PROBLEM, as_bytes, too_large
+from console.api.http.errors import PROBLEM, as_bytes, too_large
 
 WAITING = re.compile(r"/api/v1/topics/[^/]+:take$")
 LANES = 4

@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from ninja import Router, Schema
 
 from console.access import Permission, TokenUser, allowed, topics_of
-from console.api.callers import caller_of
+from console.api.http.callers import caller_of
 
 router = Router(tags=["access"])
 

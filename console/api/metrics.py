@@ -14,9 +14,9 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
 from console.access import Permission
-from console.api.callers import caller_of
-from console.api.description import plain
-from console.api.errors import ApiError
+from console.api.http.callers import caller_of
+from console.api.http.description import plain
+from console.api.http.errors import ApiError
 from console.engine import engine
 from console.options import options
 from console.snapshots.store import LiveKeys, read_frame

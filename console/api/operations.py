@@ -10,19 +10,19 @@ from django.urls import reverse
 from ninja import Query, Router, Schema, Status
 
 from console.access import Permission, rows_in_scope
-from console.api.callers import Caller, caller_of
-from console.api.cursors import cursor_of, ident_in
-from console.api.description import plain
-from console.api.downloads import download
-from console.api.errors import ApiError, invalid
-from console.api.lists import readable
-from console.api.schemas import Cursor, InSeconds, Limit, WithNeededReason
-from console.api.states import of_today
+from console.api.http.callers import Caller, caller_of
+from console.api.http.cursors import cursor_of, ident_in
+from console.api.http.description import plain
+from console.api.http.downloads import download
+from console.api.http.errors import ApiError, invalid
+from console.api.http.lists import readable
+from console.api.http.schemas import Cursor, InSeconds, Limit, WithNeededReason
+from console.api.http.states import of_today
 from console.clock import now_ms
 from console.models import Operation
 from console.serializers.operations import canary_messages, not_done, operation_json, report
 from console.serializers.text import FORMATS
-from console.usecases import bulk
+from console.usecases.bulk import bulk
 
 router = Router(tags=["operations"])
 

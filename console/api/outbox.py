@@ -12,11 +12,11 @@ from ninja import Query, Router, Schema
 from pydantic import Field
 
 from console.access import Permission
-from console.api.callers import caller_of
-from console.api.cursors import cursor_of, place_in
-from console.api.errors import ApiError, invalid
-from console.api.lists import readable
-from console.api.schemas import Cursor, Limit, NeededReason, Reason, Strict
+from console.api.http.callers import caller_of
+from console.api.http.cursors import cursor_of, place_in
+from console.api.http.errors import ApiError, invalid
+from console.api.http.lists import readable
+from console.api.http.schemas import Cursor, Limit, NeededReason, Reason, Strict
 from console.clock import now_ms
 from console.outbox.acts import Which
 from console.outbox.figures import all_figures

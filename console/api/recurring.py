@@ -14,11 +14,11 @@ from ninja.params.functions import Body
 from pydantic import Field
 
 from console.access import Action, Permission
-from console.api.callers import caller_of
-from console.api.cursors import cursor_of, number_in
-from console.api.errors import ApiError, invalid
-from console.api.lists import readable
-from console.api.schemas import NEEDED_WHY, Cursor, Limit, Reason, Strict, WithReason
+from console.api.http.callers import caller_of
+from console.api.http.cursors import cursor_of, number_in
+from console.api.http.errors import ApiError, invalid
+from console.api.http.lists import readable
+from console.api.http.schemas import NEEDED_WHY, Cursor, Limit, Reason, Strict, WithReason
 from console.clock import now_ms
 from console.models import RecurringMessage
 from console.recurring.rule import (

@@ -7,8 +7,8 @@ from typing import Any
 
 from ninja import Schema
 
-from console.api.callers import Caller
-from console.api.schemas import BigOut, lossless
+from console.api.http.callers import Caller
+from console.api.http.schemas import BigOut, lossless
 from console.serializers import messages as shapes
 from console.serializers.follow_ups import headers_json
 from rmq_core.model.holds import KEY_MAX

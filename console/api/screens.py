@@ -12,9 +12,9 @@ from ninja.params.functions import Body
 from pydantic import Field
 
 from console.access import Action, Permission
-from console.api.callers import Caller, caller_of
-from console.api.lists import readable
-from console.api.schemas import Reason, Strict, WithReason
+from console.api.http.callers import Caller, caller_of
+from console.api.http.lists import readable
+from console.api.http.schemas import Reason, Strict, WithReason
 from console.models import Screen
 from console.serializers.screens import screen_json
 from console.usecases import screens

@@ -11,9 +11,9 @@ from ninja import Router, Schema, Status
 from pydantic import AfterValidator, Field
 
 from console.access import Permission
-from console.api.callers import caller_of
-from console.api.lists import readable
-from console.api.schemas import Name, Strict
+from console.api.http.callers import caller_of
+from console.api.http.lists import readable
+from console.api.http.schemas import Name, Strict
 from console.kept import SHARED, views_of
 from console.models import SavedView
 from console.models.views import ADDRESS_MAX, NAME_MAX

@@ -9,7 +9,7 @@ from asgiref.sync import iscoroutinefunction
 from django.http import HttpRequest, HttpResponse
 from django.utils.decorators import sync_and_async_middleware
 
-from console.api import gate
+from console.api.http import gate
 from console.policy import protect
 
 API = "/api/v1/"

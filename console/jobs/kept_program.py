@@ -10,7 +10,7 @@ from typing import IO, Protocol
 
 from console.models import Reconciliation
 from console.supervise.child import Child
-from console.usecases import run_places
+from console.usecases.runs import run_places
 
 RUNS_MOST = 500
 """After so many a new one is started, whatever the old one has gathered."""

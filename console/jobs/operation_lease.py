@@ -12,7 +12,7 @@ from django.utils import timezone
 from console.models import Operation, OperationPart
 from console.models.progress import WorkState as State
 from console.usecases.audit import complete_operation
-from console.usecases.bulk_requests import TAKING_OUT
+from console.usecases.bulk.bulk_requests import TAKING_OUT
 
 SILENT_MS = 10_000
 """Whoever wrote nothing for this long is taken for dead."""

@@ -20,9 +20,9 @@ from console.jobs.operation_lease import LeaseLost, OperationLease
 from console.jobs.operation_parts import Removed, packed, spans, unpacked
 from console.jobs.operation_sources import Taken, source_of
 from console.models import Operation
-from console.usecases.bulk_requests import TAKING_OUT
-from console.usecases.canary import Canary
-from console.usecases.engine_repairs import repair_messages
+from console.usecases.bulk.bulk_requests import TAKING_OUT
+from console.usecases.bulk.canary import Canary
+from console.usecases.runs.engine_repairs import repair_messages
 from rmq_core.errors import ConnectionLost, RMQError, UnknownTopic
 from rmq_core.model.ids import MessageRef
 from rmq_core.ops.actions import ActionResult, Removal, remove

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from console.keeper.periodic import PeriodicTask
 from console.threads import with_database
-from console.usecases import topic_history
+from console.usecases.definitions import revisions as topic_history
 from rmq_core.model.topic import Topic
 from rmq_core.queries import definitions
 

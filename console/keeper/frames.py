@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from operator import attrgetter
 from typing import Any
 
 from console.keeper.problems import Problem, TopicState
-from console.keeper.tracker import Numbers, TopicTracker
+from console.keeper.texts import Texts
+from console.keeper.tracker import TopicTracker
 from console.serializers.groups import group_json, verdict_json
+from console.serializers.text import dumps
 from console.serializers.topics import topic_json
 from rmq_core.model.samples import TopicSample
 from rmq_core.model.stats import Histogram
 from rmq_core.model.views import ServerInfo, WorkerInfo
+
+_NO_CODES: Sequence[str] = ()
+_COUNTED = ("out_s", "failed_s", "backlog", "ready", "retrying", "in_flight", "dead", "lag_ms", "oldest_ms")
+_COUNTS = attrgetter(*_COUNTED)
 
 
 @dataclass(frozen=True)
@@ -27,32 +34,28 @@ class Observed:
 
 
 def overview_frame(
-    seen: Observed, states: Sequence[TopicState], trackers: Mapping[str, TopicTracker]
-) -> dict[str, Any]:
-    """Totals, problems, and a line for each topic."""
+    seen: Observed,
+    states: Sequence[TopicState],
+    trackers: Mapping[str, TopicTracker],
+    texts: Mapping[str, Texts],
+) -> str:
+    """Totals, problems, and a line for each topic; as text, for most lines are those of the frame before."""
     codes: dict[str | None, list[str]] = {}
     for each in seen.problems:
         codes.setdefault(each.topic, []).append(each.code)
-    return {
+    head = {
         "type": "overview",
         "at_ms": seen.at_ms,
         "interval_ms": seen.interval_ms,
         "totals": _totals(seen, states, trackers),
         "server": _server_json(seen.server),
         "problems": [problem.as_json() for problem in seen.problems],
-        "topics": [
-            {
-                **topic_json(state.topic),
-                **state.numbers.as_json(),
-                "workers": state.workers,
-                "routed": state.routed,
-                "strip": trackers[state.topic.name].strip(),
-                "problems": codes.get(state.topic.name, []),
-                **({"course": verdict_json(state.verdict)} if state.verdict else {}),
-            }
-            for state in states
-        ],
     }
+    lines = [
+        texts[state.topic.name].line(state, trackers[state.topic.name], codes.get(state.topic.name, _NO_CODES))
+        for state in states
+    ]
+    return f'{dumps(head)[:-1]},"topics":[{",".join(lines)}]}}'
 
 
 def topic_frame(
@@ -92,26 +95,28 @@ def group_line(state: TopicState, tracker: TopicTracker, sample: TopicSample) ->
 
 
 def _totals(seen: Observed, states: Sequence[TopicState], trackers: Mapping[str, TopicTracker]) -> dict[str, Any]:
-    numbers = [state.numbers for state in states]
-    p99 = Histogram.sum(trackers[state.topic.name].lateness for state in states).percentile(99)
-    worst = max(states, key=lambda state: state.numbers.lag_ms, default=None)
+    delivered = (trackers[state.topic.name].lateness for state in states)
+    p99 = Histogram.sum(each for each in delivered if each.buckets).percentile(99)
+    columns = zip(*(_COUNTS(state.numbers) for state in states), strict=True)
+    counts = dict(zip(_COUNTED, columns, strict=True)) if states else dict.fromkeys(_COUNTED, ())
+    lag_ms = max(counts["lag_ms"], default=0)
     return {
         # What groups read was counted when it came into their stream.
-        "in_s": _sum([state.numbers for state in states if not state.topic.is_group], "in_s"),
-        **{name: _sum(numbers, name) for name in ("out_s", "failed_s")},
-        **{name: _sum(numbers, name) or 0 for name in ("backlog", "ready", "retrying", "in_flight", "dead")},
-        "lag_ms": worst.numbers.lag_ms if worst else 0,
-        "lag_topic": worst.topic.name if worst and worst.numbers.lag_ms else None,
+        "in_s": _sum(state.numbers.in_s for state in states if not state.topic.is_group),
+        **{name: _sum(counts[name]) for name in ("out_s", "failed_s")},
+        **{name: sum(counts[name]) for name in ("backlog", "ready", "retrying", "in_flight", "dead")},
+        "lag_ms": lag_ms,
+        "lag_topic": states[counts["lag_ms"].index(lag_ms)].topic.name if lag_ms else None,
         "p99": None if p99 is None else round(p99),
-        "oldest_ms": max((each.oldest_ms for each in numbers if each.oldest_ms is not None), default=None),
-        "acknowledged": sum(state.numbers.dead - (state.unacknowledged or 0) for state in states),
+        "oldest_ms": max((each for each in counts["oldest_ms"] if each is not None), default=None),
+        "acknowledged": sum(counts["dead"]) - sum(state.unacknowledged or 0 for state in states),
         "workers": sum(worker.state == "running" for worker in seen.workers),
     }
 
 
-def _sum(numbers: Sequence[Numbers], name: str) -> float | int | None:
-    values = [value for value in (getattr(each, name) for each in numbers) if value is not None]
-    return round(sum(values), 1) if values else None
+def _sum(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return round(sum(known), 1) if known else None
 
 
 def _server_json(server: ServerInfo | None) -> dict[str, Any] | None:

@@ -51,12 +51,18 @@ class HistoryBuffer:
         """The next sample."""
         at_ms = int(point[0] or 0)
         step = FINEST.step(at_ms)
+        if step == self._step:  # no tier begins another step
+            self._now.append(point)
+            if lateness.buckets:
+                for each in self._lateness:
+                    each.add(at_ms, lateness)
+            return
         for each in self._lateness:
             if found := each.add(at_ms, lateness):
                 self._measured[found[0]] = found[1]
         if self._step is None:
             self.first_ms = step
-        elif step != self._step:
+        else:
             self._close(self._step)
         self._step = step
         self._now.append(point)

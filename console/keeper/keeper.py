@@ -30,6 +30,8 @@ from rmq_core.ownership.election import LeaseElection, Term, run_elected
 
 log = logging.getLogger("console.keeper")
 
+_WITH_SAMPLES = (WatchedDetails, KeepHistory, Incidents, ClusterTrends)
+
 
 class Keeper:
     """Run with `await keeper.run(stop)`; `stop` is an event that ends it in good order."""
@@ -77,12 +79,12 @@ class Keeper:
         outboxes = Outboxes(self._engine(), self.keys)
         recurrences = Recurrences(self._engine(), self.keys)
         sampling = Sampling(self._engine(), self.keys, outboxes, recurrences, lambda: term.valid)
-        kinds: list[type[PeriodicTask]] = [SayWhose, DefinitionHistory, DueJobs, OldJobs, ClusterTrends, Recording]
+        kinds: list[type[PeriodicTask]] = [SayWhose, DefinitionHistory, DueJobs, OldJobs, Recording]
         kinds += [OldRecords, OldHistory, AlertDeliveries]
         if options().run_routes:
             kinds.append(Forwarding)
         others = [kind(self._engine(), self.keys) for kind in kinds]
-        with_samples = [kind(self._engine(), self.keys, sampling) for kind in (WatchedDetails, KeepHistory, Incidents)]
+        with_samples = [kind(self._engine(), self.keys, sampling) for kind in _WITH_SAMPLES]
         alerts = Alerts(self._engine(), self.keys, sampling, lambda: term.valid)
         return [sampling, outboxes, recurrences, alerts, *with_samples, *others]
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 from console.alerts.standing import Standing
 from console.keeper.problems import TopicState
-from console.keeper.tracker import numbers_of
+from console.keeper.texts import Texts
+from console.keeper.tracker import TopicTracker, numbers_of
 from console.outbox.figures import Figures
+from console.serializers.text import dumps
 from rmq_core.model.samples import TopicSample
 from rmq_core.model.tenants import TenantLoads
 from rmq_core.model.views import ServerInfo, WorkerInfo
@@ -33,10 +36,19 @@ def metrics_frame(
     recurring_failing: int = 0,
     alerts: Standing | None = None,
     loads: Mapping[str, TenantLoads] | None = None,
-) -> dict[str, Any]:
-    """One object per topic, and what concerns all of them."""
-    return {
-        "topics": [_topic(state, sample) for state, sample in zip(states, samples, strict=True)],
+    *,
+    trackers: Mapping[str, TopicTracker],
+    texts: Mapping[str, Texts],
+) -> str:
+    """One object per topic, and what concerns all of them; as text, for most topics are as they were."""
+    topics = []
+    for state, sample in zip(states, samples, strict=True):
+        name = sample.topic.name
+        starving = len({each.slot for each in state.bands.starving}) if state.bands else None
+        paused = sample.topic.paused_at(sample.at_ms)
+        of = (sample.topic, paused, state.unowned, starving, state.objective)
+        topics.append(texts[name].metrics(of, trackers[name], partial(_topic, state, sample, paused, starving)))
+    rest = {
         "tenants": {name: asdict(load) for name, load in (loads or {}).items()},
         "workers": dict(Counter(worker.state for worker in workers)),
         "routes": [_route(status) for status in routes],
@@ -45,6 +57,7 @@ def metrics_frame(
         "recurring_failing": recurring_failing,
         "alerts": asdict(alerts or Standing()),
     }
+    return f'{{"topics":[{",".join(topics)}],{dumps(rest)[1:]}'
 
 
 def _route(status: RouteStatus) -> dict[str, Any]:
@@ -54,19 +67,19 @@ def _route(status: RouteStatus) -> dict[str, Any]:
     return {"route": route.name, "topics": topics, **{name: getattr(status, name) for name in told}}
 
 
-def _topic(state: TopicState, sample: TopicSample) -> dict[str, Any]:
+def _topic(state: TopicState, sample: TopicSample, paused: bool, starving: int | None) -> dict[str, Any]:
     counters = sample.counters
     return {
         "topic": sample.topic.name,
         "kind": sample.topic.kind.value,
-        "paused": sample.topic.paused_at(sample.at_ms),
+        "paused": paused,
         "counters": {name: getattr(counters, name) for name in type(counters).__dataclass_fields__},
         **numbers_of(sample),
         "skipped": sample.skipped,
         "oldest_ms": sample.oldest_prepare_ms,
         "unowned": state.unowned,
         "owed": sum(slot.owed for slot in sample.slots),
-        "starving": len({each.slot for each in state.bands.starving}) if state.bands else None,
+        "starving": starving,
         "objective": None if state.objective is None else state.objective.as_json(),
         "lateness": {str(bucket): n for bucket, n in sample.lateness.buckets.items()} if sample.topic.timed else None,
     }

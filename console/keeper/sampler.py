@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -18,6 +18,7 @@ from console.keeper.metrics import LOADS_MS, METRICS_MS, TENANTS_SHOWN, metrics_
 from console.keeper.objectives import Objectives
 from console.keeper.problems import Problem, TopicState, find_problems
 from console.keeper.readable import AWAY, TopicReader, words_of
+from console.keeper.texts import Texts
 from console.keeper.tracker import TopicTracker
 from console.outbox.figures import Figures
 from console.serializers.text import dumps
@@ -56,6 +57,7 @@ class _Known:
     """What is remembered of one topic between rounds."""
 
     tracker: TopicTracker = field(default_factory=TopicTracker)
+    texts: Texts = field(default_factory=Texts)
     sparks: deque[int] = field(default_factory=lambda: deque(maxlen=SPARKS))
     recent: deque[tuple[int, int, int]] = field(default_factory=lambda: deque(maxlen=RECENT))
     gaps: deque[int] = field(default_factory=lambda: deque(maxlen=3))
@@ -103,6 +105,8 @@ class Sampler:
         self._known: dict[str, _Known] = {}
         self._reader = TopicReader(engine)
         self._workers: list[WorkerInfo] = []
+        self._listening: Counter[str] = Counter()
+        """How many workers are there for each topic."""
         self._bad_workers: list[Unreadable] = []
         self._bad: frozenset[Unreadable] = frozenset()
         self._server: ServerInfo | None = None
@@ -157,7 +161,8 @@ class Sampler:
         problems = [replace(each, since_ms=self.since(each)) for each in problems]
         seen = Observed(at_ms, self.interval_ms, problems, self._workers, self._server)
         trackers = {name: known.tracker for name, known in self._known.items()}
-        frames = {self.keys.overview: dumps(overview_frame(seen, states, trackers))}
+        texts = {name: known.texts for name, known in self._known.items()}
+        frames = {self.keys.overview: overview_frame(seen, states, trackers, texts)}
         if FLEET in watched:
             topics = [sample.topic for sample in samples]
             frame = await fleet_frame(self.engine, topics, self._workers, at_ms, self.interval_ms)
@@ -172,7 +177,7 @@ class Sampler:
             self._routes = await self.engine.inspector.routes()
             self._routed = frozenset(each.queue for each in self._routes if each.state == "running")
             await self._look_at_tenants(samples, at_ms)
-            frame = metrics_frame(
+            frames[self.keys.metrics] = metrics_frame(
                 states,
                 samples,
                 self._workers,
@@ -182,12 +187,16 @@ class Sampler:
                 self.recurring_failing,
                 self.alerts,
                 self._loads,
+                trackers=trackers,
+                texts=texts,
             )
-            frames[self.keys.metrics] = dumps(frame)
         if not self._leads():  # this process was frozen, and another keeper has looked meanwhile
             return Round(at_ms, (), reaped)
         await run(store.write_frames(frames, at_ms))
-        points = {self.keys.history(state.topic.name): dumps(state.numbers.point()) for state in states}
+        points = {}
+        for state in states:
+            known = self._known[state.topic.name]
+            points[self.keys.history(state.topic.name)] = known.texts.point(state, known.tracker)
         keep = store.HISTORY_S * 1000 // self.interval_ms
         at_once = 1 if self.engine.client.keyspace.spread else store.LISTS_AT_ONCE
         await run(store.append_history(points, keep, self._rounds, at_once))
@@ -225,6 +234,8 @@ class Sampler:
             self._workers, self._bad_workers = await self.engine.client.run(
                 workers_of.read_workers(self.engine.client.keyspace)
             )
+            running = (worker for worker in self._workers if worker.state == "running")
+            self._listening = Counter(name for worker in running for name in set(worker.topics))
         if self._rounds % SERVER_EVERY == 0:
             self._server = await self.engine.inspector.server()
 
@@ -278,15 +289,13 @@ class Sampler:
 
     async def _follow_deaths(self, samples: Sequence[TopicSample]) -> None:
         """Send what follows messages that died where nobody was there to send it."""
-        owing = {sample.topic.name: [each.slot for each in sample.slots if each.owed] for sample in samples}
+        owing = {sample.topic.name: sample for sample in samples if sample.owing}
 
         async def look(topic: Topic) -> None:
-            for slot in owing[topic.name]:
-                await self.engine.client.run(self.engine.client.follow_deaths(topic.name, slot))
+            for slot in owing[topic.name].owing:
+                await self.engine.client.run(self.engine.client.follow_deaths(topic.name, slot.slot))
 
-        await self._reader.each(
-            "what follows its dead", [each.topic for each in samples if owing[each.topic.name]], look
-        )
+        await self._reader.each("what follows its dead", [each.topic for each in owing.values()], look)
 
     def _unreadable(self) -> list[Unreadable]:
         """What is left out of everything, and has to be named."""
@@ -307,9 +316,11 @@ class Sampler:
         for sample in samples:
             known = self._known.setdefault(sample.topic.name, _Known())
             known_of = self._acknowledged.get(sample.topic.name)
-            died = sample.counters.died if known_of and sample.dead else 0
+            if known_of is None or not sample.dead:  # as of most: nothing is to be asked
+                known.fresh_dead = known.unacknowledged.all_of(sample.dead)
+                continue
             known.fresh_dead = await known.unacknowledged.count(
-                self.engine, sample.topic.name, sample.dead, died, known_of
+                self.engine, sample.topic.name, sample.dead, sample.counters.died, known_of
             )
 
     def _take_in(self, sample: TopicSample) -> TopicState:
@@ -328,7 +339,7 @@ class Sampler:
         # Slots on their way from one worker to another are nobody's for a moment: look twice.
         missing = min(known.unowned) if len(known.unowned) == 2 else 0
         dead_before, ready_before, missed_before = known.recent[0]
-        listening = sum(sample.topic.name in worker.topics and worker.state == "running" for worker in self._workers)
+        listening = self._listening[sample.topic.name]
         gaps = tuple(known.gaps)
         return TopicState(
             sample.topic, numbers, listening, dead_before, ready_before, gaps, missing, journal=known.journal,

@@ -10,8 +10,8 @@ from django.utils.translation import gettext
 from console.access import in_scope
 from console.pages.shell import console_page, render_page
 from console.serializers.topics import definition_json, etag
-from console.usecases import topics as store
-from console.usecases.topic_fields import FIELDS, defaults
+from console.usecases.definitions import topics as store
+from console.usecases.definitions.fields import FIELDS, defaults
 from rmq_core.errors import RMQError
 from rmq_core.model.topic import Topic
 

@@ -12,7 +12,7 @@ from console.engine import engine
 from console.errors import BadRequest
 from console.models import Reconciliation
 from console.pages.shell import console_page, render_page
-from console.usecases import run_places, runs
+from console.usecases.runs import run_places, runs
 from rmq_core.errors import RMQError
 
 

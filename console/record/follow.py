@@ -18,6 +18,9 @@ from rmq_core.journal import reader, trimmer
 from rmq_core.journal.archives import reader_of
 from rmq_core.journal.reader import Position, Read
 from rmq_core.model.topic import Topic
+from rmq_core.protocol.keys import Keyspace
+from rmq_core.protocol.scripts import Operation
+from rmq_core.queries import definitions, stored_groups
 
 log = logging.getLogger("console.record")
 
@@ -42,9 +45,7 @@ class Follower:
 
     async def round(self) -> Counter[str]:
         """Bring what the journals hold into the database; returns how many transitions, by topic."""
-        inspector = self._engine.inspector
-        groups = [queue for queue in await inspector.queues() if queue.is_group]
-        topics = [*await inspector.topics(), *groups]  # a group has a journal of its own
+        topics = await self._engine.client.run(_with_groups(self._engine.client.keyspace))
         await self._hold_for_archive(topics)
         written: Counter[str] = Counter()
         for topic in topics:
@@ -54,8 +55,7 @@ class Follower:
                 await self._leave(topic)
         if time.monotonic() - self._trimmed >= TRIM_EVERY_S:
             self._trimmed = time.monotonic()
-            for topic in topics:
-                await self._engine.client.run(trimmer.trim(self._engine.client.keyspace, topic))
+            await self._engine.client.run(trimmer.trim_each(self._engine.client.keyspace, topics))
         return written
 
     async def _follow(self, topic: Topic) -> int:
@@ -128,6 +128,13 @@ class Follower:
         await self._follow(topic)
         await client.run(reader.forget(client.keyspace, topic, READER))
         del self._places[topic.name]
+
+
+def _with_groups(keyspace: Keyspace) -> Operation[list[Topic]]:
+    """Topics, and the consumer groups of streams: a group has a journal of its own."""
+    topics = yield from definitions.read_all(keyspace)
+    queues = yield from stored_groups.read_queues(keyspace, topics)
+    return [*topics, *(queue for queue in queues if queue.is_group)]
 
 
 def is_recorded(topic: Topic) -> bool:

@@ -80,11 +80,13 @@ class Unacknowledged:
         self._asked: tuple[Any, ...] | None = None
         self._known = 0
 
-    async def count(self, engine: AsyncEngine, name: str, dead: int, died: int, found: Acknowledgement | None) -> int:
+    def all_of(self, dead: int) -> int:
+        """Where nobody has acknowledged any, or none is there, every one of them counts."""
+        self._asked = None
+        return dead
+
+    async def count(self, engine: AsyncEngine, name: str, dead: int, died: int, found: Acknowledgement) -> int:
         """`dead`: there now; `died`: ever. Where it cannot be asked, every one of them counts."""
-        if found is None or not dead:
-            self._asked = None
-            return dead
         question = (dead, died, found)
         if question == self._asked:
             return self._known

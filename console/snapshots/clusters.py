@@ -37,6 +37,8 @@ def note(keys: LiveKeys, counted: Mapping[str, Mapping[str, int]], at_ms: int) -
         if at_ms - before_ms < EVERY_S * 1000 * 0.9:
             continue
         counts = trend(before, counted[name])
+        if not counts and not before_ms:  # nothing of it is kept, as of most topics
+            continue
         text = json.dumps({"at_ms": at_ms, "counts": counts}, separators=(",", ":"))
         commands.append(("SET", keys.clusters(name), text, "PX", _TTL_MS) if counts else ("DEL", keys.clusters(name)))
     if commands:

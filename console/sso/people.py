@@ -50,6 +50,8 @@ def still_there(user: Any) -> bool:
     except provider.Away as error:
         log.warning("the provider of single sign-on is away, and %s goes on: %s", user.get_username(), error)
         SsoAccount.objects.filter(pk=row.pk).update(checked_ms=now - sso.renew_ms + min(RETRY_MS, sso.renew_ms))
+        if error.refresh:
+            _still_that_of(row).update(refresh=seal(error.refresh))
         return True
     if str(found.claims.get("sub")) != row.subject:
         return _ended(user, row, "it tells of somebody else")

@@ -14,6 +14,7 @@ from console.sso.options import Sso
 
 TIMEOUT_S = 5
 KNOWN_FOR_S = 600
+DOORS = ("issuer", "token_endpoint", "userinfo_endpoint")
 _known: dict[str, tuple[float, dict[str, Any]]] = {}
 
 
@@ -22,7 +23,9 @@ class Refused(Exception):
 
 
 class Away(Exception):
-    """The provider does not answer, or not as it should."""
+    """The provider does not answer, or not as it should. `refresh`: what it had given by then for the next time."""
+
+    refresh = ""
 
 
 @dataclass(frozen=True)
@@ -46,15 +49,25 @@ def renew(sso: Sso, refresh: str) -> Renewed:
     access, id_token = answer.get("access_token"), answer.get("id_token") or ""
     if not access:
         raise Away("it gave no token")
-    known = _ask("GET", about["userinfo_endpoint"], headers={"Authorization": f"Bearer {access}"})
-    return Renewed(_decoded(sso, about, id_token) | known, answer.get("refresh_token") or refresh, id_token)
+    refresh = answer.get("refresh_token") or refresh
+    try:
+        known = _ask("GET", about["userinfo_endpoint"], headers={"Authorization": f"Bearer {access}"})
+        return Renewed(_decoded(sso, about, id_token) | known, refresh, id_token)
+    except Away as away:  # the one before may be worth nothing any more
+        away.refresh = refresh
+        raise
 
 
 def discovered(sso: Sso) -> dict[str, Any]:
-    """What the provider says of itself. Raises `Refused`, `Away`."""
+    """What the provider says of itself. Raises `Away`, also where it refuses: it is not of anybody that it is asked."""
     at, found = _known.get(sso.issuer, (0.0, {}))
     if not found or time.monotonic() - at > KNOWN_FOR_S:
-        found = _ask("GET", f"{sso.issuer.rstrip('/')}/.well-known/openid-configuration")
+        try:
+            found = _ask("GET", f"{sso.issuer.rstrip('/')}/.well-known/openid-configuration")
+        except Refused as error:
+            raise Away(f"it does not say where its doors are: {error}") from None
+        if missing := sorted(name for name in DOORS if not isinstance(found.get(name), str)):
+            raise Away(f"it does not say its {', '.join(missing)}")
         _known[sso.issuer] = time.monotonic(), found
     return found
 

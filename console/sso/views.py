@@ -60,7 +60,7 @@ def sign_out(request: HttpRequest) -> HttpResponse:
         return answer
     try:
         door = provider.discovered(sso).get("end_session_endpoint")
-    except (provider.Away, provider.Refused) as error:
+    except provider.Away as error:
         log.warning("signed out here alone, for the provider is away: %s", error)
         door = None
     if not door:

@@ -12,10 +12,10 @@ from django.utils.translation import gettext
 from console.access import Action, require
 from console.engine import engine
 from console.errors import BadRequest, UnknownWorker
-from console.usecases import topic_history
 from console.usecases.acknowledging import acknowledge
 from console.usecases.actor import Actor
 from console.usecases.audit import audited, check_reason
+from console.usecases.definitions import revisions as topic_history
 from console.usecases.entries import check_reschedulable
 from rmq_core.model.ids import MessageRef
 from rmq_core.model.text import NotText, check_name

@@ -154,6 +154,11 @@ def commit(keyspace: Keyspace, topic: Topic, reader: str, positions: Mapping[int
 def positions(keyspace: Keyspace, topic: Topic) -> Operation[dict[str, dict[int, Position]]]:
     """What each durable reader has committed, by slot."""
     (stored,) = yield [("HGETALL", keyspace.journal_readers(topic.name))]
+    return positions_in(stored)
+
+
+def positions_in(stored: Any) -> dict[str, dict[int, Position]]:
+    """The same, of the reply to ``HGETALL``."""
     pairs = stored.items() if isinstance(stored, dict) else zip(stored[::2], stored[1::2], strict=True)
     found: dict[str, dict[int, Position]] = {}
     for name, value in pairs:

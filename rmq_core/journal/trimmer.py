@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rmq_core.journal import reader
@@ -9,7 +10,7 @@ from rmq_core.journal.reader import START, Position
 from rmq_core.model.topic import Topic
 from rmq_core.ops.journal_marks import slot_limit
 from rmq_core.protocol.keys import Keyspace
-from rmq_core.protocol.scripts import Call, Operation, batches, script
+from rmq_core.protocol.scripts import Call, Each, Operation, batches, script
 
 SLOTS_AT_ONCE = 64
 
@@ -44,7 +45,28 @@ class JournalState:
 
 def trim(keyspace: Keyspace, topic: Topic) -> Operation[int]:
     """Removes what every durable reader has committed; returns how many entries. Without readers, nothing."""
-    known = yield from reader.positions(keyspace, topic)
+    return (yield from _trim_behind(keyspace, topic, (yield from reader.positions(keyspace, topic))))
+
+
+def trim_each(keyspace: Keyspace, topics: Sequence[Topic]) -> Operation[int]:
+    """The same of several topics: who reads is asked of all of them at once, for of most topics nobody does.
+
+    One whose readers cannot be read keeps no other from being trimmed; the first such error is raised at the end.
+    """
+    gone, failed = 0, None
+    for some in batches(topics):
+        replies = yield Each(("HGETALL", keyspace.journal_readers(topic.name)) for topic in some)
+        for topic, reply in zip(some, replies, strict=True):
+            if isinstance(reply, Exception):
+                failed = failed or reply
+            elif reply:
+                gone += yield from _trim_behind(keyspace, topic, reader.positions_in(reply))
+    if failed is not None:
+        raise failed
+    return gone
+
+
+def _trim_behind(keyspace: Keyspace, topic: Topic, known: dict[str, dict[int, Position]]) -> Operation[int]:
     ends = {slot: _behind_all(known, slot) for slot in range(topic.slots)} if known else {}
     gone = 0
     for some in batches((slot for slot, end in ends.items() if end is not None), SLOTS_AT_ONCE):

@@ -238,6 +238,11 @@ class TopicSample:
         )
 
     @cached_property
+    def owing(self) -> tuple[SlotSample, ...]:
+        """The slots that owe what follows their dead."""
+        return tuple(slot for slot in self.slots if slot.owed)
+
+    @cached_property
     def journal_marks(self) -> frozenset[bytes | None]:
         """How its slots journal; of most topics one mark."""
         return frozenset(slot.journal_mark for slot in self.slots)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
+from operator import attrgetter
 
 BUCKETS_PER_OCTAVE = 4
 BUCKET_ROUNDING = 1e-9
@@ -50,10 +51,12 @@ class Counters:
 
     def values(self) -> tuple[int, ...]:
         """In the order of the fields."""
-        return tuple(getattr(self, name) for name in COUNTERS)
+        found: tuple[int, ...] = _VALUES(self)
+        return found
 
 
 COUNTERS = tuple(each.name for each in fields(Counters))
+_VALUES = attrgetter(*COUNTERS)
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,11 @@ from typing import Any
 
 from rmq_core.errors import PipelineError, RMQError, is_usage
 from rmq_core.model.text import NotText, check_arguments
-from rmq_core.pipeline import commands, erase_command, shipping, verdicts
+from rmq_core.pipeline import shipping
+from rmq_core.pipeline.findings import verdicts
+from rmq_core.pipeline.program import commands, erase_command
+from rmq_core.pipeline.program.serving import serve
 from rmq_core.pipeline.sentences import sentence, was_interrupted
-from rmq_core.pipeline.serving import serve
 from rmq_core.pipeline.session import log_file, open_session
 
 DEFAULT_URL = "redis://localhost:6379/0"

@@ -6,11 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from rmq_core.pipeline import gaps, windows
-from rmq_core.pipeline.archived import Archive, without_deleted
-from rmq_core.pipeline.closing import ClosingState, opened
+from rmq_core.pipeline.archive.archived import Archive, without_deleted
 from rmq_core.pipeline.files import seen_here
-from rmq_core.pipeline.replay import SLOT
+from rmq_core.pipeline.findings import gaps
+from rmq_core.pipeline.history.replay import SLOT
 from rmq_core.pipeline.schemas import EVENTS, QUEUES, ddl
 from rmq_core.pipeline.small import small
 from rmq_core.pipeline.sources.decoding import DAY_MS
@@ -19,6 +18,8 @@ from rmq_core.pipeline.sources.journal import JournalReader
 from rmq_core.pipeline.sources.options import SourceOptions
 from rmq_core.pipeline.sources.queues import NAME as OF_QUEUES
 from rmq_core.pipeline.sources.queues import QueuesReader
+from rmq_core.pipeline.state import windows
+from rmq_core.pipeline.state.closing import ClosingState, opened
 
 if TYPE_CHECKING:
     import pyarrow

@@ -59,7 +59,7 @@ def read_everything(keyspace: Keyspace) -> Operation[Definitions]:
     pairs = stored.items() if isinstance(stored, dict) else zip(stored[::2], stored[1::2], strict=True)
     found = Definitions([], [])
     for raw_name, value in pairs:
-        name = shown(bytes(raw_name), 100)
+        name = _name_of(bytes(raw_name))
         try:
             found.topics.append(parsed(keyspace, name, value))
         except UnreadableTopic as error:
@@ -82,6 +82,11 @@ def parsed(keyspace: Keyspace, name: str, stored: bytes) -> Topic:
         f"the stored definition of topic {name!r} cannot be read: {shown(problem, 300)}. Until field {name!r} of the"
         f" hash {keyspace.topics} is put right or removed, or read by a newer release, the topic is left out"
     )
+
+
+@lru_cache(maxsize=4_096)
+def _name_of(raw: bytes) -> str:
+    return shown(raw, 100)
 
 
 @lru_cache(maxsize=4_096)

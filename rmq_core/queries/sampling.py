@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any, NamedTuple
 
 from rmq_core.errors import RMQError
@@ -19,12 +20,6 @@ from rmq_core.protocol.streams import read_position
 from rmq_core.queries import definitions, stored_groups
 
 SLOTS_AT_ONCE = 128
-SUMS = (
-    *("backlog", "ready", "retrying", "held", "prepare", "dead", "trash", "length", "lag", "missed"),
-    *("in_order", "waits_since_ms", "skipped"),
-    *("counters", "lateness", "ledger_gap"),
-    *("oldest_due_ms", "oldest_taken_ms", "with_deadlines", "journal_marks", "fair_marks"),
-)
 NEVER_SEEN = [b"-", b"-1"]
 ANOTHER_NODE_MS = 1_000
 """So long one slot of a Cluster that no node serves keeps the others waiting."""
@@ -119,9 +114,9 @@ def _calls(
     calls = []
     for of_groups in (False, True):
         asked = [_question(keyspace, cache, topic) for topic in topics if topic.is_group is of_groups]
-        places = [place for each in asked for place in each.places]
-        keys = [key for each in asked for key in each.keys]
-        seen = [text for each in asked for text in each.seen]
+        places = list(chain.from_iterable(each.places for each in asked))
+        keys = list(chain.from_iterable(each.keys for each in asked))
+        seen = list(chain.from_iterable(each.seen for each in asked))
         for at in range(0, len(places), size):
             to, each = at + size, len(keys) // len(places)
             call = changed(keys[at * each : to * each], len(places[at:to]), seen[at * 2 : to * 2])
@@ -160,11 +155,9 @@ def _same(one: Topic, other: Topic) -> bool:
 
 def _merge(topic: Topic, known: TopicSample | None, fresh: dict[int, SlotSample], at_ms: int) -> TopicSample:
     if known is not None and not fresh and _same(known.topic, topic):
-        renewed = TopicSample(topic, at_ms, known.slots)
-        # Nothing happened: the sums that do not depend on the clock are carried over.
-        for name in SUMS:
-            if name in known.__dict__:
-                renewed.__dict__[name] = known.__dict__[name]
+        renewed = object.__new__(TopicSample)
+        # Nothing happened: the sums are carried over, of which none depends on the clock.
+        renewed.__dict__.update(known.__dict__, topic=topic, at_ms=at_ms)
         return renewed
     old = known.slots if known is not None and len(known.slots) == topic.slots else ()
     slots = tuple(fresh[slot] if slot in fresh else old[slot] for slot in range(topic.slots))

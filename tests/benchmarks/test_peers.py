@@ -138,4 +138,4 @@ def test_a_killed_harness_leaves_nothing_behind(tmp_path: Path) -> None:
     finally:
         harness.send_signal(signal.SIGKILL)
         harness.wait()
-    wait_until(lambda: not any(alive(pid) for pid in started), timeout_s=20, what="all gone")
+    wait_until(lambda: not any(alive(pid) for pid in started), timeout_s=60, what="all gone")

@@ -46,8 +46,8 @@ class Process:
     def ready(self) -> bool:
         assert self.process.poll() is None, self.log[-3_000:]
         try:
-            return requests.get(self.address, timeout=5, allow_redirects=False).status_code < 500
-        except requests.ConnectionError:
+            return requests.get(self.address, timeout=START_S, allow_redirects=False).status_code < 500
+        except (requests.ConnectionError, requests.Timeout):
             return False
 
     def wait(self) -> None:

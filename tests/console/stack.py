@@ -61,7 +61,7 @@ class Stack:
 
     def health(self) -> dict[str, Any]:
         try:
-            with urllib.request.urlopen(f"{self.address}/api/v1/health/ready", timeout=5) as answer:
+            with urllib.request.urlopen(f"{self.address}/api/v1/health/ready", timeout=60) as answer:
                 return json.load(answer)
         except (OSError, urllib.error.URLError):
             return {}

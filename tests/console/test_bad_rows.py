@@ -17,7 +17,7 @@ from console.models import TopicRevision
 from console.snapshots import store
 from console.snapshots.groups import FLEET
 from console.snapshots.store import LiveKeys
-from console.usecases import topic_history
+from console.usecases.definitions import revisions as topic_history
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.errors import UnreadableTopic
 from tests.console.conftest import Queue

@@ -13,7 +13,7 @@ from console.keeper.sampler import Sampler
 from console.snapshots import store
 from console.snapshots.groups import FLEET
 from console.snapshots.store import LiveKeys
-from console.usecases.topic_fields import FIELDS
+from console.usecases.definitions.fields import FIELDS
 from rmq_core import Journal, TopicKind
 from tests.console.api.conftest import openapi
 from tests.console.conftest import Queue

@@ -13,7 +13,7 @@ from console.keeper.sampler import Sampler
 from console.snapshots import objectives, store
 from console.snapshots.objectives import FINE_MS, HOUR_MS, MARKS_MOST, WEEK_MS, Course, Mark
 from console.snapshots.store import LiveKeys
-from console.usecases.topic_fields import InvalidDefinition, wanted_topic
+from console.usecases.definitions.fields import InvalidDefinition, wanted_topic
 from rmq_core import Topic, TopicKind, errors
 from tests.console.conftest import Queue
 

@@ -138,7 +138,7 @@ def test_find_shows_content_headers_and_failure(queue: Queue, browser: Client) -
 def test_search_goes_step_by_step_and_says_how_far_it_is(
     queue: Queue, browser: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("console.api.searching.SCAN", 10)
+    monkeypatch.setattr("console.api.messages.searching.SCAN", 10)
     queue.topic()
     for n in range(25):
         queue.delayed(f"m{n:02}", content="needle" if n == 20 else "hay")

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -52,6 +53,63 @@ async def test_a_round_leaves_a_frame_of_all_topics(queue: Queue, own: AsyncEngi
     assert shown["totals"]["dead"] == 1
     assert f"{shown['server']['program']} {shown['server']['version']}" in {str(each) for each in redis_servers()}
     assert shown["at_ms"] == done.seq
+
+
+async def test_lines_that_are_kept_say_what_another_keeper_would_say(
+    queue: Queue, own: AsyncEngine, keys: LiveKeys
+) -> None:
+    """Most topics' lines are those of the frame before; whatever one is made of makes it anew."""
+    queue.topic()
+    queue.topic("jobs", TopicKind.PRIORITY)
+    sampler = sampler_of(own, keys)
+
+    async def same() -> None:
+        """Two looks, so that nothing is told in rates, of one that has seen all of it and of one that has not."""
+        found = []
+        for each in (sampler, sampler_of(own, keys)):
+            for _ in range(2):
+                await each.round()
+            shown = frame(queue, keys.overview)
+            assert {line.pop("at_ms") for line in shown["topics"]} == {shown["at_ms"]}
+            for line in shown["topics"]:  # whether it grows is known to who has seen it before
+                line["problems"] = [code.removesuffix("_growing") for code in line["problems"]]
+            points = queue.client.run(store.read_history(keys.history("orders"), 1))
+            found.append((shown["topics"], json.loads(points)[0][1:]))
+        assert found[0] == found[1]
+
+    await same()
+    queue.delayed("a")
+    await same()
+    queue.dead("d")
+    await same()
+    before = queue.inspector.topics()[1]
+    queue.control.put_topic(replace(before, paused=True, description="closed"), before.version)
+    await same()
+    assert frame(queue, keys.overview)["topics"][1]["description"] == "closed"
+
+
+async def test_metrics_that_are_kept_are_made_anew_with_what_happens(
+    queue: Queue, own: AsyncEngine, keys: LiveKeys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("console.keeper.sampler.METRICS_MS", 0)
+    queue.topic()
+    queue.topic("jobs", TopicKind.PRIORITY)
+    looks = sampler_of(own, keys)
+
+    async def now() -> dict[str, dict[str, Any]]:
+        for _ in range(3):
+            await looks.round()
+        return {each["topic"]: each for each in frame(queue, keys.metrics)["topics"]}
+
+    empty = await now()
+    assert (empty["orders"]["counters"]["sent"], empty["orders"]["backlog"]) == (0, 0)
+    queue.delayed("a")
+    held = await now()
+    assert (held["orders"]["counters"]["sent"], held["orders"]["backlog"]) == (1, 1)
+    assert held["jobs"] == empty["jobs"]
+    before = queue.inspector.topics()[1]
+    queue.control.put_topic(replace(before, paused=True), before.version)
+    assert (await now())["orders"] == held["orders"] | {"paused": True}
 
 
 async def test_a_keeper_that_was_frozen_writes_nothing_over_what_another_has_seen(

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from console.access import TokenUser
-from console.api.callers import Caller
+from console.api.http.callers import Caller
 from console.api.rows import message_of
 from console.serializers.messages import CONTENT_SHOWN_BYTES, content_json, row_json
 from rmq_core import RangeMergeMessage, TopicKind

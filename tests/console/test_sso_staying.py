@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import requests
 from django.contrib.auth.models import Group, User
 
 from console.clock import now_ms
@@ -76,3 +78,71 @@ def test_a_session_that_was_ended_does_not_come_back(person: User, monkeypatch: 
     sign_in(person, "second")
     person.refresh_from_db()
     assert people.still_there(person) and person.get_session_auth_hash() != before
+
+
+class Provider:
+    """Answers of a provider, by address: a status and what is said; none: it does not answer."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.about: dict[str, Any] = {
+            "issuer": "https://idp",
+            "token_endpoint": "https://idp/token",
+            "userinfo_endpoint": "https://idp/me",
+        }
+        self.says: dict[str, tuple[int, Any]] = {"/token": (200, self.token()), "/me": (200, {"sub": "1"})}
+        self.asked: list[str] = []
+        monkeypatch.setattr(provider, "_known", {})
+        monkeypatch.setattr(requests, "request", self.request)
+
+    def token(self, **more: Any) -> dict[str, Any]:
+        return {"access_token": "a", "refresh_token": "rotated", **more}
+
+    def request(self, method: str, address: str, **how: Any) -> requests.Response:
+        path = address.removeprefix("https://idp")
+        if path == "/token":
+            self.asked.append(how["data"]["refresh_token"])
+        status, said = self.says.get(path, (200, self.about))
+        answer = requests.Response()
+        answer.status_code, answer._content = status, json.dumps(said).encode()
+        return answer
+
+
+@pytest.mark.parametrize("gone", [{"issuer"}, {"token_endpoint"}, {"userinfo_endpoint", "issuer"}])
+def test_a_provider_that_does_not_say_where_its_doors_are_is_away(
+    person: User, monkeypatch: pytest.MonkeyPatch, gone: set[str]
+) -> None:
+    idp = Provider(monkeypatch)
+    whole = idp.about
+    idp.about = {name: said for name, said in whole.items() if name not in gone}
+    assert people.still_there(person)
+    idp.about = whole
+    SsoAccount.objects.update(checked_ms=now_ms() - HOUR_MS)
+    assert people.still_there(person)
+    assert idp.asked == ["first"], "it is asked as soon as it says so, not ten minutes later"
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 500])
+def test_who_may_not_ask_where_the_doors_are_knows_nothing_of_a_person(
+    person: User, monkeypatch: pytest.MonkeyPatch, status: int
+) -> None:
+    idp = Provider(monkeypatch)
+    idp.says["/.well-known/openid-configuration"] = status, {"error": "not from here"}
+    assert people.still_there(person)
+    assert not idp.asked
+
+
+@pytest.mark.parametrize("wrong", ["/me", "id_token"])
+def test_a_token_that_came_is_kept_where_what_comes_after_it_fails(
+    person: User, monkeypatch: pytest.MonkeyPatch, wrong: str
+) -> None:
+    """A provider that gives each token once takes the old one for a thief's."""
+    idp = Provider(monkeypatch)
+    if wrong == "/me":
+        idp.says["/me"] = 503, {}
+    else:
+        idp.says["/token"] = 200, idp.token(id_token="no token")
+    assert people.still_there(person)
+    idp.says |= {"/me": (200, {"sub": "1"}), "/token": (200, idp.token())}
+    SsoAccount.objects.update(checked_ms=now_ms() - HOUR_MS)
+    assert people.still_there(person)
+    assert idp.asked == ["first", "rotated"]

@@ -61,7 +61,7 @@ def running(monkeypatch: pytest.MonkeyPatch) -> Iterator[Running]:
     if found.thread.is_alive():
         found.supervisor.stop()
         found.supervisor.stop()
-        found.thread.join(10)
+        found.thread.join(60)
 
 
 def alive(pid: int) -> bool:
@@ -133,7 +133,7 @@ def test_a_second_stop_kills_what_does_not_listen(running: Running) -> None:
     pid = running.pid("deaf")
     running.supervisor.stop()
     running.supervisor.stop()
-    running.thread.join(10)
+    running.thread.join(60)
     assert not running.thread.is_alive()
     assert not alive(pid)
 

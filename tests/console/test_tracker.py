@@ -42,6 +42,43 @@ def test_rates_are_differences_over_the_servers_time() -> None:
     assert (second.in_s, second.out_s, second.failed_s, second.merged_s) == (25, 10, 3, 5)
 
 
+@pytest.mark.parametrize(
+    "held", [slot(0, store=3), slot(0, store=3, oldest_due_ms=9_000, prepare=1, oldest_taken_ms=8_500, in_order=1)]
+)
+def test_where_nothing_happens_the_numbers_are_what_counting_again_would_find(held: SlotSample) -> None:
+    slots, tracker = (replace(held, counters=Counters(sent=5)), slot(1)), TopicTracker()
+    tracker.update(TopicSample(TOPIC, 9_000, (held, slot(1))))
+    for at_ms in range(10_000, 15_000, 1_000):
+        numbers = tracker.update(TopicSample(TOPIC, at_ms, slots))
+        anew = TopicTracker()
+        anew.update(TopicSample(TOPIC, at_ms - 1_000, slots if at_ms > 10_000 else (held, slots[1])))
+        assert numbers == anew.update(TopicSample(TOPIC, at_ms, slots))
+
+
+def test_numbers_have_another_version_as_soon_as_more_than_the_time_is_another() -> None:
+    quiet, due = (slot(0, store=3), slot(1)), (slot(0, store=3, oldest_due_ms=9_000), slot(1))
+
+    def versions(*samples: TopicSample) -> list[int]:
+        tracker = TopicTracker()
+        found = []
+        for each in [TopicSample(TOPIC, at_ms, quiet) for at_ms in (1_000, 2_000)] + [*samples]:
+            tracker.update(each)
+            found.append(tracker.version)
+        return found[1:]
+
+    still = versions(TopicSample(TOPIC, 3_000, quiet), TopicSample(TOPIC, 4_000, quiet))
+    assert still[0] == still[1] == still[2]
+    for other in (
+        TopicSample(TOPIC, 3_000, due),
+        TopicSample(replace(TOPIC, paused=True), 3_000, quiet),
+        TopicSample(TOPIC, 2_000, quiet),
+    ):
+        before, after = versions(other)
+        assert before != after
+    _, late, later = versions(TopicSample(TOPIC, 10_000, due), TopicSample(TOPIC, 11_000, due))
+    assert late != later, "it waits for longer"
+
+
 def test_percentiles_are_of_what_was_delivered_since_the_last_look() -> None:
     tracker = TopicTracker()
     tracker.update(sample(1000, slot(0, lateness=Histogram.of([5000.0] * 100))))

@@ -11,7 +11,7 @@ from django.urls import get_resolver, reverse
 
 from console.access import ROLES
 from console.models import AlertReceiver, AlertRule, AuditEntry, RecurringMessage, Screen, TopicRevision, TopicScope
-from console.usecases import topic_history
+from console.usecases.definitions import revisions as topic_history
 from tests.console.api.conftest import make_token
 from tests.console.conftest import Queue
 from tests.console.test_access import names

@@ -92,7 +92,7 @@ def _leader(ensemble: EmbeddedEnsemble) -> EmbeddedZooKeeper | None:
 @contextmanager
 def _client(hosts: str, timeout: float = 10.0) -> Iterator[KazooClient]:
     client = KazooClient(hosts, timeout=timeout)
-    client.start()
+    client.start(120)  # a busy machine
     try:
         yield client
     finally:

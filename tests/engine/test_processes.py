@@ -361,7 +361,7 @@ def test_a_child_sends_contents_through_its_parents_producer(rmq: RMQ) -> None:
         """
         producer = Producer(RMQ(url, namespace))
         producer.send("work", {"from": "parent"}, priority=20).result()
-        wait(child(lambda: producer.send("work", {"from": "child"}, priority=30).result(10)))
+        wait(child(lambda: producer.send("work", {"from": "child"}, priority=30).result(60)))
         producer.close()
         """,
     )

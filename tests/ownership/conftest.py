@@ -55,7 +55,7 @@ async def opened(config: ZooKeeperConfig) -> AsyncIterator[Session]:
 def kazoo(config: ZooKeeperConfig) -> Iterator[KazooClient]:
     """A client of the test's own."""
     client = KazooClient(config.hosts)
-    client.start()
+    client.start(120)  # a busy machine
     try:
         yield client
     finally:

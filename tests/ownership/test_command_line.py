@@ -62,7 +62,7 @@ def test_workers_own_slots_and_operators_move_them(
         workers = [start("ann"), start("bob")]
         try:
             wait_until(lambda: rmq.connection.client.hlen(f"{namespace}:topics"), what="the topic to be defined")
-            wait_until(lambda: counts() == {"ann": 2, "bob": 2}, timeout_s=20, what="both to own slots")
+            wait_until(lambda: counts() == {"ann": 2, "bob": 2}, timeout_s=60, what="both to own slots")
             for misspelt in (["drain", "an"], ["pin", "cli", "0", "an"]):
                 assert main([*misspelt, *at]) == 0
                 assert "no worker 'an' was seen lately" in capsys.readouterr().err
@@ -84,7 +84,7 @@ def test_workers_own_slots_and_operators_move_them(
             for worker in workers:
                 worker.terminate()
             for worker in workers:
-                worker.wait(20)
+                worker.wait(60)
         assert counts() == {"(nobody)": 4}
         rmq.send("cli", PriorityMessage("a", 20))
         with pytest.raises(Fenced):

@@ -61,7 +61,7 @@ def test_a_fleet_with_credentials_keeps_others_out(
         fleet.start("ann")
         fleet.owned_by("ann")
         fleet.start("eve", zookeeper=nobody)
-        assert fleet.workers.pop("eve").wait(20) != 0
+        assert fleet.workers.pop("eve").wait(60) != 0
         assert "belongs to other credentials" in fleet.log("eve")
 
 

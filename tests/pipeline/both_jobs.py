@@ -10,8 +10,8 @@ import os
 import sys
 from dataclasses import asdict
 
-from rmq_core.pipeline.archive import archive
-from rmq_core.pipeline.reconcile import Inputs, reconcile
+from rmq_core.pipeline.jobs.archive import archive
+from rmq_core.pipeline.jobs.reconcile import Inputs, reconcile
 from rmq_core.pipeline.session import open_session
 from rmq_core.pipeline.sources.options import SourceOptions
 

@@ -16,13 +16,13 @@ from pyarrow import dataset
 from rmq_core import RMQ, Topic, TopicKind
 from rmq_core.errors import ConnectionLost, PipelineError, UnknownFormat
 from rmq_core.model.topic import Journal
-from rmq_core.pipeline import archive as archiving
-from rmq_core.pipeline import positions
-from rmq_core.pipeline.archive import archive, batch_writer
+from rmq_core.pipeline.archive import positions
+from rmq_core.pipeline.archive.archived import Archive
+from rmq_core.pipeline.archive.compaction import compact
+from rmq_core.pipeline.archive.lock import ArchiveLock
 from rmq_core.pipeline.archive_files import archive_files
-from rmq_core.pipeline.archived import Archive
-from rmq_core.pipeline.compaction import compact
-from rmq_core.pipeline.lock import ArchiveLock
+from rmq_core.pipeline.jobs import archive as archiving
+from rmq_core.pipeline.jobs.archive import archive, batch_writer
 from rmq_core.pipeline.reading import load
 from rmq_core.pipeline.sources.journal import JournalSource
 from rmq_core.pipeline.sources.options import SourceOptions

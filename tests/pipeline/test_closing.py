@@ -17,13 +17,14 @@ import pytest
 
 from rmq_core import RMQ, FixedTimeMessage, PriorityMessage, Topic, TopicKind
 from rmq_core.model.topic import Journal
-from rmq_core.pipeline import accounts, closing
-from rmq_core.pipeline.archive import archive
-from rmq_core.pipeline.archived import Archive
+from rmq_core.pipeline.archive.archived import Archive
+from rmq_core.pipeline.archive.compaction import compact
 from rmq_core.pipeline.buckets import SIZES
-from rmq_core.pipeline.compaction import compact
-from rmq_core.pipeline.reconcile import Inputs, reconcile
+from rmq_core.pipeline.history import accounts
+from rmq_core.pipeline.jobs.archive import archive
+from rmq_core.pipeline.jobs.reconcile import Inputs, reconcile
 from rmq_core.pipeline.sources.options import SourceOptions
+from rmq_core.pipeline.state import closing
 from rmq_core.pipeline.trends import Trend, trend
 from rmq_core.pipeline.unchanged import is_unchanged
 from tests.pipeline import parquet, streams, unproved

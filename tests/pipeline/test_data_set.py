@@ -15,10 +15,10 @@ from rmq_core.errors import PipelineError
 from rmq_core.journal import reader
 from rmq_core.journal.archives import reader_as_written, reader_of
 from rmq_core.model.topic import Journal
-from rmq_core.pipeline.archive import archive
-from rmq_core.pipeline.archived import Archive
-from rmq_core.pipeline.reconcile import Inputs, reconcile
-from rmq_core.pipeline.restore import restore
+from rmq_core.pipeline.archive.archived import Archive
+from rmq_core.pipeline.jobs.archive import archive
+from rmq_core.pipeline.jobs.reconcile import Inputs, reconcile
+from rmq_core.pipeline.restoring.restore import restore
 from rmq_core.pipeline.sources.options import SourceOptions
 
 NAMES = "abcdefgh"

@@ -17,9 +17,9 @@ from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.errors import PipelineError
 from rmq_core.model.ids import MessageRef
 from rmq_core.model.topic import QUEUE_KINDS, Journal
-from rmq_core.pipeline.archive import archive
-from rmq_core.pipeline.reconcile import Inputs, reconcile
-from rmq_core.pipeline.restore import restore
+from rmq_core.pipeline.jobs.archive import archive
+from rmq_core.pipeline.jobs.reconcile import Inputs, reconcile
+from rmq_core.pipeline.restoring.restore import restore
 from rmq_core.pipeline.sources.options import SourceOptions
 from rmq_core.pipeline.sources.queues import read_slot
 from rmq_core.queries.trash import Trashed

@@ -13,10 +13,10 @@ import pytest
 from rmq_core import RMQ
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.errors import PipelineError, RMQError
-from rmq_core.pipeline.archive import archive
-from rmq_core.pipeline.archived import Archive
-from rmq_core.pipeline.reconcile import Inputs, reconcile
-from rmq_core.pipeline.restore import restore
+from rmq_core.pipeline.archive.archived import Archive
+from rmq_core.pipeline.jobs.archive import archive
+from rmq_core.pipeline.jobs.reconcile import Inputs, reconcile
+from rmq_core.pipeline.restoring.restore import restore
 from rmq_core.pipeline.sentences import sentence
 from rmq_core.pipeline.sources.options import SourceOptions
 from tests.pipeline import parquet

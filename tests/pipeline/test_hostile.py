@@ -19,9 +19,9 @@ from rmq_core.model.ids import MessageRef, id_to_text
 from rmq_core.model.topic import Journal
 from rmq_core.ops import repairs
 from rmq_core.ops.repairs import Repair
-from rmq_core.pipeline.archive import archive
-from rmq_core.pipeline.reconcile import Inputs, reconcile
-from rmq_core.pipeline.restore import restore
+from rmq_core.pipeline.jobs.archive import archive
+from rmq_core.pipeline.jobs.reconcile import Inputs, reconcile
+from rmq_core.pipeline.restoring.restore import restore
 from rmq_core.pipeline.sources.options import SourceOptions
 from tests.pipeline.test_drill import everything
 

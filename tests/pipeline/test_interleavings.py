@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from rmq_core import Topic, TopicKind
-from rmq_core.pipeline.judged import Judged
+from rmq_core.pipeline.jobs.judged import Judged
+from rmq_core.pipeline.jobs.reconcile import findings
 from rmq_core.pipeline.reading import StoredTables
-from rmq_core.pipeline.reconcile import findings
 from tests.pipeline.frames import LIMITS, Slot, Told, events, listed, snapshot
 from tests.pipeline.legal import legal_steps
 

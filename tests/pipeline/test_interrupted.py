@@ -18,8 +18,8 @@ from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.errors import PipelineError
 from rmq_core.journal import reader
 from rmq_core.model.topic import Journal
-from rmq_core.pipeline.archive import archive
-from rmq_core.pipeline.archived import Archive
+from rmq_core.pipeline.archive.archived import Archive
+from rmq_core.pipeline.jobs.archive import archive
 from rmq_core.pipeline.sources.options import SourceOptions
 from tests.pipeline.journal_rows import FAR_MS, exactly, rows, transitions
 from tests.support.descendants import descendants

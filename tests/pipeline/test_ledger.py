@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from rmq_core.errors import PipelineError
-from rmq_core.pipeline import business
+from rmq_core.pipeline.findings import business
 from tests.pipeline.frames import DUE, T0, Slot, events, listed
 from tests.pipeline.scenarios import lively
 

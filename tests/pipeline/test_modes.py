@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rmq_core import RMQ, PriorityMessage, Topic, TopicKind
-from rmq_core.pipeline.archive import archive
+from rmq_core.pipeline.jobs.archive import archive
 from rmq_core.pipeline.sources.options import SourceOptions
 from tests.embedded.test_privacy import open_to_others
 

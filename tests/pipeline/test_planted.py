@@ -15,14 +15,14 @@ import pytest
 from console.models import Finding, Reconciliation
 from console.record import intake
 from console.record.intake import Batch, Place
-from console.usecases import repairs, run_reports
-from console.usecases.repairs import RepairRequest
+from console.usecases.runs import repairs, run_reports
+from console.usecases.runs.repairs import RepairRequest
 from rmq_core.journal import reader
-from rmq_core.pipeline.archive import archive
+from rmq_core.pipeline.findings.verdicts import KINDS
+from rmq_core.pipeline.jobs.archive import archive
+from rmq_core.pipeline.jobs.reconcile import STAGES, Inputs, reconcile
 from rmq_core.pipeline.progress import Progress
-from rmq_core.pipeline.reconcile import STAGES, Inputs, reconcile
 from rmq_core.pipeline.sources.options import SourceOptions
-from rmq_core.pipeline.verdicts import KINDS
 from tests.console.conftest import person, queue
 from tests.console.operations.desk import Desk, desk
 from tests.pipeline.planting import LEDGER, Found, Planted

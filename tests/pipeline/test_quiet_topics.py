@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from rmq_core import RMQ, Control, PriorityMessage, Route, Target, Topic, TopicKind
-from rmq_core.pipeline import reconcile as reconciling
 from rmq_core.pipeline import sentences
-from rmq_core.pipeline.archive import archive
-from rmq_core.pipeline.reconcile import Inputs, reconcile
+from rmq_core.pipeline.jobs import reconcile as reconciling
+from rmq_core.pipeline.jobs.archive import archive
+from rmq_core.pipeline.jobs.reconcile import Inputs, reconcile
 from rmq_core.pipeline.sources.options import SourceOptions
 from rmq_core.routes.forwarding import Forwarder
 from tests.pipeline.busy_machine import fails_once, late

@@ -11,9 +11,9 @@ from rmq_core import RMQ
 from rmq_core.errors import ConfigurationError
 from rmq_core.journal import reader, trimmer
 from rmq_core.journal.archives import reader_of
-from rmq_core.pipeline.archive import archive
-from rmq_core.pipeline.archived import Archive
-from rmq_core.pipeline.positions import committed, register
+from rmq_core.pipeline.archive.archived import Archive
+from rmq_core.pipeline.archive.positions import committed, register
+from rmq_core.pipeline.jobs.archive import archive
 from rmq_core.pipeline.sources.journal import JournalSource
 from rmq_core.pipeline.sources.options import SourceOptions
 from tests.pipeline import journal_rows

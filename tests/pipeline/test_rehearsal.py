@@ -13,9 +13,9 @@ import pytest
 from rmq_core import RMQ, Control, FixedTimeMessage, Inspector, PriorityMessage, Topic, TopicKind
 from rmq_core.errors import PipelineError
 from rmq_core.model.topic import Journal
-from rmq_core.pipeline.archive import archive
-from rmq_core.pipeline.rehearsal import Rehearsal
-from rmq_core.pipeline.restore import restore
+from rmq_core.pipeline.jobs.archive import archive
+from rmq_core.pipeline.restoring.rehearsal import Rehearsal
+from rmq_core.pipeline.restoring.restore import restore
 from rmq_core.pipeline.sources.options import SourceOptions
 from tests.pipeline import parquet
 from tests.support.waiting import wait_until

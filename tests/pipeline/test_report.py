@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rmq_core.pipeline import report
+from rmq_core.pipeline.jobs import report
 from rmq_core.pipeline.schemas import FINDINGS
 
 

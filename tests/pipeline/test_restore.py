@@ -13,10 +13,10 @@ import pytest
 from rmq_core import RMQ, Control, FixedTimeMessage, Topic, TopicKind
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.model.topic import Journal
-from rmq_core.pipeline.archive import archive
-from rmq_core.pipeline.lost import LeftOut, decide
-from rmq_core.pipeline.put_back import put_back
-from rmq_core.pipeline.restore import Restored, restore
+from rmq_core.pipeline.jobs.archive import archive
+from rmq_core.pipeline.restoring.lost import LeftOut, decide
+from rmq_core.pipeline.restoring.put_back import put_back
+from rmq_core.pipeline.restoring.restore import Restored, restore
 from rmq_core.pipeline.sources.options import SourceOptions
 from tests.pipeline import parquet
 

@@ -16,13 +16,13 @@ import pytest
 from rmq_core import RMQ, Control, FixedTimeMessage, PriorityMessage, Topic, TopicKind
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.model.topic import Journal
-from rmq_core.pipeline import continuous, rounds, serving
 from rmq_core.pipeline.__main__ import main
-from rmq_core.pipeline.archive import archive
-from rmq_core.pipeline.archived import Archive
-from rmq_core.pipeline.look import look
-from rmq_core.pipeline.reconcile import Inputs
-from rmq_core.pipeline.rounds import Rounds
+from rmq_core.pipeline.archive.archived import Archive
+from rmq_core.pipeline.jobs.archive import archive
+from rmq_core.pipeline.jobs.look import look
+from rmq_core.pipeline.jobs.reconcile import Inputs
+from rmq_core.pipeline.program import continuous, rounds, serving
+from rmq_core.pipeline.program.rounds import Rounds
 from rmq_core.pipeline.sources.options import SourceOptions
 from tests.support.proxy import TcpProxy
 

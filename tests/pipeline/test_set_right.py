@@ -14,7 +14,7 @@ from rmq_core.model.ids import MessageRef
 from rmq_core.model.topic import Journal
 from rmq_core.ops import repairs
 from rmq_core.ops.repairs import Repair
-from rmq_core.pipeline.repair_data import packed_copy
+from rmq_core.pipeline.findings.repair_data import packed_copy
 from rmq_core.queries.trash import Trashed
 
 FAR_MS = 3_600_000

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from rmq_core import RMQ, PriorityMessage, Topic, TopicKind
-from rmq_core.pipeline.archive import archive
+from rmq_core.pipeline.jobs.archive import archive
 from rmq_core.pipeline.sentences import sentence
 from rmq_core.pipeline.sources import register
 from rmq_core.pipeline.sources.journal import JournalStream

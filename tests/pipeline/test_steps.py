@@ -7,8 +7,18 @@ from itertools import pairwise
 import pytest
 
 from rmq_core.journal.entries import EVENTS
-from rmq_core.pipeline import steps
-from rmq_core.pipeline.steps import CARRIED, FLAG_BITS, LETTER_BITS, LIVE, STEP_BITS, UNKNOWN, Tables, low, numbered
+from rmq_core.pipeline.history import steps
+from rmq_core.pipeline.history.steps import (
+    CARRIED,
+    FLAG_BITS,
+    LETTER_BITS,
+    LIVE,
+    STEP_BITS,
+    UNKNOWN,
+    Tables,
+    low,
+    numbered,
+)
 
 MANY = (*EVENTS, *(f"new{n}" for n in range(59 - len(EVENTS))))
 

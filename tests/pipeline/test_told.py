@@ -13,11 +13,11 @@ from rmq_core import RMQ, Control, PriorityMessage, Topic, TopicKind
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.model.ids import MessageRef
 from rmq_core.model.topic import Journal
-from rmq_core.pipeline.archive import archive
-from rmq_core.pipeline.archived import Archive
-from rmq_core.pipeline.lost import LeftOut, candidates
+from rmq_core.pipeline.archive.archived import Archive
+from rmq_core.pipeline.jobs.archive import archive
+from rmq_core.pipeline.jobs.reconcile import Inputs, reconcile
 from rmq_core.pipeline.reading import History, load
-from rmq_core.pipeline.reconcile import Inputs, reconcile
+from rmq_core.pipeline.restoring.lost import LeftOut, candidates
 from rmq_core.pipeline.sources.options import SourceOptions
 
 HOUR_MS = 3_600_000

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from rmq_core import Topic, TopicKind
-from rmq_core.pipeline import business, gaps
-from rmq_core.pipeline.judged import Judged
+from rmq_core.pipeline.findings import business, gaps
+from rmq_core.pipeline.findings.verdicts import WHY
+from rmq_core.pipeline.jobs.judged import Judged
+from rmq_core.pipeline.jobs.reconcile import findings
 from rmq_core.pipeline.reading import StoredTables
-from rmq_core.pipeline.reconcile import findings
 from rmq_core.pipeline.schemas import FINDINGS
-from rmq_core.pipeline.verdicts import WHY
 from tests.pipeline.frames import DUE, LIMITS, T0, Told, events, in_parts, snapshot
 from tests.pipeline.scenarios import SCENARIOS, Finding
 from tests.pipeline.unproved import LEDGER, REACHED, READERS

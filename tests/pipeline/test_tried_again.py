@@ -13,15 +13,15 @@ from rmq_core import RMQ, PriorityMessage, Topic, TopicKind
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.errors import PipelineError
 from rmq_core.model.topic import Journal
-from rmq_core.pipeline import archive as archiving
-from rmq_core.pipeline import reconcile as reconciling
-from rmq_core.pipeline import restore as restoring
 from rmq_core.pipeline import sentences
-from rmq_core.pipeline.archive import archive, batch_writer
-from rmq_core.pipeline.archived import Archive
-from rmq_core.pipeline.put_back import putter
-from rmq_core.pipeline.reconcile import Inputs, reconcile
-from rmq_core.pipeline.restore import restore
+from rmq_core.pipeline.archive.archived import Archive
+from rmq_core.pipeline.jobs import archive as archiving
+from rmq_core.pipeline.jobs import reconcile as reconciling
+from rmq_core.pipeline.jobs.archive import archive, batch_writer
+from rmq_core.pipeline.jobs.reconcile import Inputs, reconcile
+from rmq_core.pipeline.restoring import restore as restoring
+from rmq_core.pipeline.restoring.put_back import putter
+from rmq_core.pipeline.restoring.restore import restore
 from rmq_core.pipeline.sources.options import SourceOptions
 from tests.pipeline.busy_machine import LATE, fails_once, late
 from tests.pipeline.journal_rows import exactly, rows, transitions

@@ -119,7 +119,7 @@ class TcpProxy:
             except OSError:
                 return
             try:
-                server = socket.create_connection(self._target, timeout=5)
+                server = socket.create_connection(self._target, timeout=60)
             except OSError:
                 client.close()  # as a port that nobody listens on would, a moment later
                 continue

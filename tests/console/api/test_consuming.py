@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from console.api import receipts
+from console.api.messages import receipts
 from rmq_core import FixedTimeMessage, PriorityMessage, TopicKind
 from tests.console.api.conftest import Caller, problem
 from tests.console.conftest import Queue

@@ -14,12 +14,13 @@ import pytest
 
 from console.history import problems, store
 from console.history.points import POINT
-from console.history.tiers import HOUR, MINUTE
+from console.history.slots import SlotsBlock
+from console.history.tiers import HOUR, MINUTE, SLOTS
 from console.history.writing import Batch, write
 from console.models import HistoryProblem, TopicRevision
 from tests.console.api.conftest import Caller, problem
 from tests.console.conftest import Queue
-from tests.console.history.samples import point
+from tests.console.history.samples import point, slot
 
 BASE_MS = round(time.time() * 1000) // HOUR * HOUR - 2 * HOUR
 SPAN = f"from={BASE_MS}&to={BASE_MS + 10 * MINUTE}"
@@ -120,3 +121,21 @@ def test_how_it_was_at_a_moment_and_what_happened_around_it(viewer: Caller, call
     problem(viewer.get("/topics/orders/history/moment"), 422, "invalid")
     problem(viewer.get("/topics/orders/history/markers?most=0"), 422, "invalid")
     problem(viewer.get("/topics/orders-2/history/moment?at=1"), 404, "unknown_topic")
+
+
+def test_who_owned_which_slot(viewer: Caller) -> None:
+    block = SlotsBlock(SLOTS[1], BASE_MS, 2)
+    for step, owners in enumerate([("a", "a"), ("a", "b"), ("a", None)]):
+        block.add(BASE_MS + step * MINUTE, [slot(0), slot(1)], owners)
+    store.save([store.Row("orders", "slots", MINUTE, BASE_MS, block.end_ms, block.pack())])
+    found = viewer.ok("GET", f"/topics/orders/history/owners?{SPAN}")
+    assert (found["slots"], found["names"], found["step_ms"]) == (2, ["a", "b"], MINUTE)
+    assert found["changes"] == [
+        [BASE_MS, 0, 0],
+        [BASE_MS, 1, 0],
+        [BASE_MS + MINUTE, 1, 1],
+        [BASE_MS + 2 * MINUTE, 1, -1],
+    ]
+    assert found["known"] == [[BASE_MS, BASE_MS + 3 * MINUTE]]
+    problem(viewer.get("/topics/orders-2/history/owners"), 404, "unknown_topic")
+    problem(viewer.get(f"/topics/secret/history/owners?{SPAN}"), 403, "out_of_scope")

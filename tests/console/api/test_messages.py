@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import pytest
 
-from console.api.reports import NOTHING
+from console.api.messages.reports import NOTHING
 from console.models import AuditEntry
 from rmq_core import FixedTimeMessage, PriorityMessage, TopicKind
 from rmq_core.model.ids import id_from_text

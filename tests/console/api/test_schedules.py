@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from console.api import schedules
+from console.api.runs import schedules
 from console.models import AuditEntry, PipelineSchedule
 from tests.console.api.conftest import Caller, problem
 from tests.console.conftest import Queue

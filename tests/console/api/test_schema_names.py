@@ -6,7 +6,7 @@ from collections import Counter
 
 from ninja import Schema
 
-from console.api import routers  # noqa: F401  (imports every module that defines a shape)
+from console.api.http import routers  # noqa: F401  (imports every module that defines a shape)
 
 
 def _shapes(kind: type) -> set[type]:

@@ -90,7 +90,7 @@ def test_limits_are_told_and_edited(queue: Queue, caller: Callable[..., Caller])
     editor = caller("Editor")
     wanted = {"tenant_limits": "acme=held, globex=5/min 2 at once"}
     plan = editor.ok("PUT", "/topics/orders?validate_only=true", wanted)
-    assert [(line["field"], line["level"]) for line in plan["lines"]] == [("tenant_limits", "caution")]
+    assert [(line["field"], line["severity"]) for line in plan["lines"]] == [("tenant_limits", "caution")]
     assert editor("PUT", "/topics/orders?reason=x", wanted, If_Match="*").status_code == 200
     for bad in ("acme", "acme=3", "acme=0/s"):
         problem(editor("PUT", "/topics/orders", {"tenant_limits": bad}, If_Match="*"), 422, "invalid")

@@ -29,6 +29,6 @@ class RunningWorker:
 
     def __exit__(self, *_: Any) -> None:
         self._loop.call_soon_threadsafe(self._worker.stop)
-        self._thread.join(20)
+        self._thread.join(60)
         self._loop.close()
         assert not self._thread.is_alive()

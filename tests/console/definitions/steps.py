@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from django.test import Client
 
 from console.serializers.topics import etag
-from console.usecases import topic_history
+from console.usecases.definitions import revisions as topic_history
 from rmq_core import FixedTimeMessage, Topic
 from tests.console.conftest import Queue
 

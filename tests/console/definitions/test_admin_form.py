@@ -14,7 +14,7 @@ from django.test import Client
 
 from console.access import topics_of
 from console.models import AuditEntry, TopicRevision, TopicScope
-from console.usecases.topic_fields import FIELDS
+from console.usecases.definitions.fields import FIELDS
 from rmq_core import Topic, TopicKind
 from tests.console.conftest import Queue
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from console.usecases.topic_fields import BY_NAME, FIELDS, STORED, InvalidDefinition, defaults, wanted_topic
+from console.usecases.definitions.fields import BY_NAME, FIELDS, STORED, InvalidDefinition, defaults, wanted_topic
 from rmq_core import Topic, TopicKind
 from rmq_core.errors import InvalidTopic
 from rmq_core.model.topic import ONLY_OF_STREAMS

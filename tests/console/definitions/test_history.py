@@ -20,7 +20,7 @@ from console.models import TopicRevision
 from console.options import options
 from console.serializers.topics import revision_json
 from console.snapshots.store import LiveKeys
-from console.usecases import topic_history
+from console.usecases.definitions import revisions as topic_history
 from rmq_core import Topic
 from tests.console.conftest import Queue
 from tests.console.definitions.steps import Editors, look, stored, tag_of

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from console.usecases.topic_plan import change_plan
-from console.usecases.topic_plan_line import spoken
+from console.usecases.definitions.plan import change_plan
+from console.usecases.definitions.plan_line import spoken
 from rmq_core import Topic, TopicKind
 from rmq_core.errors import TopicConflict
 from tests.console.conftest import Queue
@@ -97,8 +97,8 @@ def test_another_number_of_retries_does_what_the_plan_says(
 
 
 def test_a_plan_says_when_it_has_not_looked_at_all(queue: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("console.usecases.topic_plan_lines.LOOKED_AT", 2)
-    monkeypatch.setattr("console.usecases.topic_plan_lines.AT_ONCE", 2)
+    monkeypatch.setattr("console.usecases.definitions.plan_lines.LOOKED_AT", 2)
+    monkeypatch.setattr("console.usecases.definitions.plan_lines.AT_ONCE", 2)
     queue.topic(max_retries=5, backoff_ms=60_000)
     ready(queue, *"abcde")
     taken = 0

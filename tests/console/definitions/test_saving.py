@@ -8,8 +8,8 @@ import pytest
 
 from console.models import AuditEntry, TopicRevision
 from console.serializers.topics import etag
-from console.usecases import topic_history
-from console.usecases.topic_fields import defaults
+from console.usecases.definitions import revisions as topic_history
+from console.usecases.definitions.fields import defaults
 from rmq_core import PriorityMessage, Topic, TopicKind
 from tests.console.conftest import Queue
 from tests.console.definitions.steps import Editors, look, stored, tag_of, version_of

@@ -11,9 +11,10 @@ from rq import SimpleWorker
 
 from console.access import Action
 from console.models import Operation
-from console.usecases import bulk, job_queue
+from console.usecases import job_queue
 from console.usecases.actor import Actor
-from console.usecases.bulk_requests import BulkRequest
+from console.usecases.bulk import bulk
+from console.usecases.bulk.bulk_requests import BulkRequest
 from rmq_core import FixedTimeMessage
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.model.filters import MessageFilter

@@ -12,6 +12,7 @@ import pytest
 from django.test import Client
 
 from console.engine import new_async_engine
+from console.keeper.live_tasks import Sampling
 from console.keeper.trends import ClusterTrends
 from console.models import AuditEntry
 from console.options import options
@@ -19,7 +20,7 @@ from console.serializers.text import csv_lines
 from console.snapshots import clusters
 from console.snapshots.store import LiveKeys
 from console.usecases import resending
-from console.usecases.exports import by_size
+from console.usecases.bulk.exports import by_size
 from rmq_core import FixedTimeMessage, PriorityMessage, RangeMergeMessage, TopicKind
 from rmq_core.model.topic import QUEUE_KINDS
 from rmq_core.model.views import MessageRow
@@ -179,6 +180,30 @@ async def test_the_keeper_notes_the_trend(queue: Queue, settings: Any) -> None:
         "orders": {cluster.fingerprint: [1]},
         "none": {},
     }
+
+
+async def test_topics_that_were_sampled_without_dead_letters_are_not_asked(
+    queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("orders", "jobs"):
+        queue.topic(name)
+    queue.dead("a")
+    keys, own, asked = LiveKeys(options().namespace), new_async_engine(), []
+    ask = own.inspector.dead_clusters
+
+    async def noted(name: str) -> Any:
+        asked.append(name)
+        return await ask(name)
+
+    monkeypatch.setattr(own.inspector, "dead_clusters", noted)
+    sampling = Sampling(own, keys)
+    trends = ClusterTrends(own, keys, sampling)
+    await trends.round()
+    assert asked == ["jobs", "orders"], "nothing is known yet"
+    await sampling.round()
+    await trends.round()
+    assert asked[2:] == ["orders"]
+    await own.client.close()
 
 
 def test_trends_are_bounded_and_forget_what_is_gone() -> None:

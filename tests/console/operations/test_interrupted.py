@@ -15,7 +15,7 @@ from console.jobs.operation_lease import OperationLease
 from console.models import AuditEntry, Operation
 from console.options import options
 from console.serializers.operations import not_done
-from console.usecases import bulk
+from console.usecases.bulk import bulk
 from tests.console.operations.desk import Desk
 from tests.support.console_options import set_options
 

@@ -9,7 +9,7 @@ from console.jobs import operation_slice as runner
 from console.jobs import operations as jobs
 from console.models import AuditEntry, Operation
 from console.serializers.operations import canary_messages, operation_json
-from console.usecases import bulk, canary
+from console.usecases.bulk import bulk, canary
 from rmq_core import Delivery, FixedTimeMessage
 from tests.console.operations.desk import Desk
 from tests.support.waiting import wait_until

@@ -13,9 +13,9 @@ from console.access import Action, Forbidden
 from console.errors import BadRequest
 from console.models import AuditEntry, Operation
 from console.serializers.operations import operation_json
-from console.usecases import bulk
 from console.usecases.actor import Actor
-from console.usecases.bulk_requests import BulkRequest
+from console.usecases.bulk import bulk
+from console.usecases.bulk.bulk_requests import BulkRequest
 from rmq_core import MessageRef
 from rmq_core.errors import InvalidMessage, UnknownTopic
 from rmq_core.model.filters import MessageFilter

@@ -11,7 +11,7 @@ from console.errors import BadRequest
 from console.jobs import operations as jobs
 from console.models import AuditEntry, Operation, OperationPart
 from console.serializers.operations import not_done, report
-from console.usecases import bulk
+from console.usecases.bulk import bulk
 from rmq_core import FixedTimeMessage, MessageRef, PriorityMessage, TopicKind
 from rmq_core.protocol.keys import slot_for
 from tests.console.operations.desk import Desk

@@ -12,9 +12,10 @@ from django.contrib.auth.models import User
 from rq import SimpleWorker
 
 from console.models import Reconciliation
-from console.usecases import job_queue, runs
+from console.usecases import job_queue
 from console.usecases.actor import Actor
-from console.usecases.runs import RunRequest
+from console.usecases.runs import runs
+from console.usecases.runs.runs import RunRequest
 from rmq_core.embedded.redis import EmbeddedRedis
 from tests.console.conftest import Queue
 from tests.console.reconciliation import program

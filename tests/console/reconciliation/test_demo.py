@@ -8,7 +8,7 @@ import pytest
 
 from console.demo import watch
 from console.models import PipelineSchedule
-from console.usecases.runs import EVERY_LEAST_MS
+from console.usecases.runs.runs import EVERY_LEAST_MS
 
 pytestmark = pytest.mark.django_db
 

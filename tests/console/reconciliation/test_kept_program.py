@@ -11,7 +11,7 @@ import pytest
 
 from console.jobs import kept_program
 from console.jobs.run_process import Runner
-from console.usecases import run_places, run_reports, runs
+from console.usecases.runs import run_places, run_reports, runs
 from tests.console.reconciliation import program
 from tests.console.reconciliation.conftest import Office
 from tests.support.console_options import set_options

@@ -17,9 +17,9 @@ from console.errors import BadRequest
 from console.jobs import runs as jobs
 from console.models import AuditEntry, Finding, Reconciliation
 from console.options import options
-from console.usecases import run_places, run_reports, runs
 from console.usecases.actor import Actor
-from console.usecases.runs import RunRequest
+from console.usecases.runs import run_places, run_reports, runs
+from console.usecases.runs.runs import RunRequest
 from rmq_core.errors import UnknownTopic
 from tests.console.reconciliation.conftest import Office
 

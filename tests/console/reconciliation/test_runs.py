@@ -22,9 +22,10 @@ from console.jobs.run_process import Runner
 from console.models import AuditEntry, Finding, PipelineSchedule, Reconciliation
 from console.options import options
 from console.serializers import runs as shapes
-from console.usecases import job_queue, run_places, run_reports, runs
+from console.usecases import job_queue
 from console.usecases.actor import Actor
-from console.usecases.runs import RunRequest
+from console.usecases.runs import run_places, run_reports, runs
+from console.usecases.runs.runs import RunRequest
 from tests.console.api.conftest import Caller, make_token, problem
 from tests.console.reconciliation.conftest import Office
 from tests.support.waiting import wait_until

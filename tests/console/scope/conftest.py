@@ -34,7 +34,7 @@ from console.outbox.models import OutboxMessage
 from console.snapshots import store
 from console.snapshots.groups import FLEET
 from console.snapshots.store import LiveKeys
-from console.usecases import topic_history
+from console.usecases.definitions import revisions as topic_history
 from rmq_core import Addressed, Route, TopicKind
 from rmq_core.model.follow_ups import AFTER_HEADER
 from tests.console.conftest import Queue

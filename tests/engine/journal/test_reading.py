@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rmq_core import errors
-from rmq_core.journal import Position, reader
+from rmq_core import Topic, TopicKind, errors
+from rmq_core.journal import Position, reader, trimmer
 from tests.engine.journal.conftest import Journaled
 
 
@@ -95,6 +95,22 @@ def test_nothing_is_trimmed_that_a_durable_reader_has_not_committed(journaled: J
     assert journaled.trim() == 2
     after = journaled.read(everything.positions)
     assert (after.transitions, after.gaps) == ([], [])
+
+
+def test_topics_are_trimmed_at_once_and_one_that_is_broken_keeps_no_other_from_it(journaled: Journaled) -> None:
+    topic = journaled.define()
+    others = [journaled.rmq.define(Topic(name, TopicKind.PRIORITY, slots=1)) for name in ("unread", "broken")]
+    journaled.send(*"abc")
+    journaled.commit("record", journaled.read().positions)
+    keyspace, run = journaled.rmq.keyspace, journaled.rmq.run
+    journaled.raw.set(keyspace.journal_readers("broken"), "no readers")
+    with pytest.raises(errors.ScriptFailed, match="WRONGTYPE"):
+        run(trimmer.trim_each(keyspace, [others[1], topic, others[0]]))
+    assert journaled.events() == []
+    journaled.raw.delete(keyspace.journal_readers("broken"))
+    journaled.send("d")
+    journaled.commit("record", journaled.read().positions)
+    assert run(trimmer.trim_each(keyspace, [*others, topic])) == 1
 
 
 @pytest.mark.parametrize("name", ["", "a b", "-x", "x" * 101, 3])

@@ -135,7 +135,7 @@ def terminate(delivery: Delivery) -> None:
     with subprocess.Popen(["sleep", "60"]) as program:
         time.sleep(0.1)
         program.terminate()
-        assert program.wait(5.0) == -signal.SIGTERM
+        assert program.wait(60) == -signal.SIGTERM
 
 
 def tell(delivery: Delivery) -> dict[str, str]:

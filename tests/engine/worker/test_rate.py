@@ -28,7 +28,7 @@ def fleet(bench: WorkerBench, *names: str) -> Iterator[list[Program]]:
         for process in started:
             process.terminate()
         for process in started:
-            process.wait(20)
+            process.wait(60)
 
 
 class Watch:

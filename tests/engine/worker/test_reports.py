@@ -36,7 +36,7 @@ async def test_it_is_read_while_the_listener_runs(bench: WorkerBench) -> None:
         delivery.progress({"done": 1, "of": 2})
         for n in range(150):
             delivery.log(f"line {n}")
-        go_on.wait(20)
+        go_on.wait(60)
         delivery.progress({"done": 2, "of": 2})
         return "all of it"
 

@@ -3,6 +3,7 @@ import { h } from "../core/dom.js";
 import { count } from "../core/format.js";
 import { fill, gettext } from "../core/text.js";
 import { color } from "../core/theme.js";
+import { ownerColor } from "./ownercolors.js";
 
 const LEGEND_MOST = 12;
 
@@ -23,9 +24,7 @@ export class OwnerScale {
   }
 
   color(/** @type {number} */ place) {
-    const hue = Math.round((place * 137.5 + 250) % 360);
-    const dark = document.documentElement.classList.contains("dark");
-    return `oklch(${dark ? 68 : 62}% 0.13 ${hue})`;
+    return ownerColor(this.names[place]);
   }
 
   word(/** @type {number} */ place) {

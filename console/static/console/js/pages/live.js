@@ -2,6 +2,7 @@
 
 import { HeatMap } from "../charts/heatmap.js";
 import { LineChart } from "../charts/linechart.js";
+import { OwnerPicture } from "../charts/ownerpicture.js";
 import { param, setParams } from "../core/address.js";
 import { byId, h, replace } from "../core/dom.js";
 import { count, duration, rate } from "../core/format.js";
@@ -26,6 +27,7 @@ import { Tenants } from "../topics/tenants.js";
 /** @typedef {import("../time/timespan.js").Span} Span */
 
 const SECONDS_GAP_MS = 6000;
+const OWNERS_MS = 20_000; // how often they are asked for; who owns what now is pushed
 const SETTLED_MS = 120_000; // by then the keeper has written what there was
 
 /**
@@ -134,6 +136,8 @@ export class LiveTab {
       (slot) => (this.live.replay ? this.heat.mark(slot) : this.open(slot)),
       (metric) => setParams({ metric }, { metric: "backlog" }),
     );
+    this.owners = this.stream ? null : new OwnerPicture(acts);
+    this.owned = new History(page.topic.name, () => this.draw(), { path: "/history/owners", often: OWNERS_MS });
     this.prepare = new PrepareQueue(live);
     this.forecast = new Forecast(live);
     this.bands = kind === "priority" ? new PriorityBands(live, { open: (slot) => this.open(slot) }).start() : null;
@@ -149,6 +153,7 @@ export class LiveTab {
         this.queue || this.stream ? null : this.prepare.ages.element,
       ),
       this.heat.element,
+      this.owners?.element,
       this.queue ? h("div", { class: "rc-grid" }, this.prepare.ages.element, this.forecast.element) : null,
       this.bands?.element,
       this.tenants?.element,
@@ -159,6 +164,7 @@ export class LiveTab {
     onThemeChange(() => {
       for (const chart of this.charts) chart.restyle();
       this.heat.draw();
+      this.owners?.draw();
     });
     const slot = Number(param("slot", "-1"));
     if (Number.isInteger(slot) && slot >= 0 && slot < page.topic.slots) this.open(slot);
@@ -206,6 +212,7 @@ export class LiveTab {
 
   drawCharts() {
     this.replay.update(this.past, this.pasts.problem);
+    this.drawOwners();
     if (this.view.pushed) {
       this.bar.update(null);
       const points = this.series.since(this.view.length());
@@ -228,6 +235,20 @@ export class LiveTab {
       fixed ?? { from: found?.from_ms ?? span.from, to: found?.to_ms ?? span.to },
       gap,
     );
+  }
+
+  /** As long as nobody owns anything, and none of it is looked at in the past, nobody asks. */
+  drawOwners() {
+    if (!this.owners || !(this.details?.owners || this.view.fixed)) return;
+    const { fixed, range } = this.view;
+    const now = this.view.now();
+    const length = this.view.length();
+    // To the second: what follows the clock is drawn once for each frame.
+    const to = Math.floor(now / 1000) * 1000;
+    const span = fixed ?? { from: to - length, to };
+    const settled = Boolean(fixed) && span.to < now - SETTLED_MS;
+    this.owned.want(fixed ? `${fixed.from} ${fixed.to}` : range, span, settled);
+    this.owners.update(this.owned.found, settled ? null : (this.details?.owners ?? null), span, this.view.at);
   }
 
   /**

@@ -10,9 +10,12 @@ export class History {
   /**
    * @param {string} topic
    * @param {() => void} onChange when points have come, or could not
+   * @param {{ path?: string, often?: number }} [options] of what; how often it is asked for again at most
    */
-  constructor(topic, onChange) {
+  constructor(topic, onChange, { path = "/history", often = OFTEN_MS } = {}) {
     this.topic = topic;
+    this.path = path;
+    this.often = often;
     this.onChange = onChange;
     this.key = "";
     this.askedAt = 0;
@@ -32,7 +35,7 @@ export class History {
    */
   want(key, { from, to }, over) {
     if (key === this.key) {
-      const pause = Math.min(SELDOM_MS, Math.max(OFTEN_MS, (this.found?.step_ms ?? 0) / 4));
+      const pause = Math.min(SELDOM_MS, Math.max(this.often, (this.found?.step_ms ?? 0) / 4));
       if (this.asking || (this.found && over) || Date.now() - this.askedAt < pause) return;
     } else {
       this.found = null;
@@ -48,7 +51,7 @@ export class History {
     this.asking = asking;
     this.askedAt = Date.now();
     try {
-      this.found = await get(ofTopic(this.topic, "/history"), { from, to }, asking.signal);
+      this.found = await get(ofTopic(this.topic, this.path), { from, to }, asking.signal);
       this.problem = "";
     } catch (error) {
       if (isStopped(error)) return;

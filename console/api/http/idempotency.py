@@ -1,0 +1,113 @@
+"""`Idempotency-Key`: a POST that is repeated gets the first answer again, for a day.
+
+The key is recorded before the request is worked on, so two of them at once cannot both run. Answers that a later
+try may change (503, 429, …) are not kept. What a process left unfinished may be tried again after `ABANDONED`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from datetime import timedelta
+
+from django.db import IntegrityError, transaction
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
+
+from console.api.http.errors import ApiError
+from console.models import KeptAnswer
+
+HEADER = "Idempotency-Key"
+KEPT_FOR = timedelta(hours=24)
+ABANDONED = timedelta(minutes=2)
+BODY_MAX = 1_048_576
+SWEPT_AT_ONCE = 200
+_KEY = re.compile(r"[\x21-\x7e]{1,200}")
+_KEPT_HEADERS = ("Content-Type", "Location", "ETag")
+_TRANSIENT = frozenset({401, 403, 409, 425, 429})
+
+
+def begin(caller: str, key: str, request: HttpRequest) -> KeptAnswer | HttpResponse:
+    """A record to `finish` or `forget`, or the answer that was given before. Raises `ApiError`."""
+    if _KEY.fullmatch(key) is None:
+        problem = "1 to 200 printable ASCII characters, no blanks"
+        raise ApiError(422, "invalid", f"{HEADER}: {problem}", [(HEADER, problem)])
+    fingerprint = _fingerprint(request)
+    now = timezone.now()
+    _sweep()
+    for _ in range(3):
+        try:
+            with transaction.atomic():
+                return KeptAnswer.objects.create(caller=caller, key=key, fingerprint=fingerprint, started_at=now)
+        except IntegrityError:
+            known = KeptAnswer.objects.filter(caller=caller, key=key).first()
+        if known is None:
+            continue
+        if now - known.started_at >= KEPT_FOR:
+            KeptAnswer.objects.filter(pk=known.pk, started_at=known.started_at).delete()
+            continue
+        if known.fingerprint != fingerprint:
+            raise ApiError(
+                422,
+                "idempotency_key_reused",
+                f"This {HEADER} came with another request before; use a new key for a new request.",
+                [(HEADER, "used for another request")],
+            )
+        if known.status is not None:
+            return _again(known)
+        mine = KeptAnswer.objects.filter(pk=known.pk, status=None, started_at=known.started_at)
+        if now - known.started_at >= ABANDONED and mine.update(started_at=now):
+            known.started_at = now
+            return known
+        break
+    raise ApiError(
+        409,
+        "in_progress",
+        f"A request with this {HEADER} is being worked on; ask again in a moment.",
+        headers={"Retry-After": "1"},
+    )
+
+
+def finish(record: KeptAnswer, response: HttpResponse) -> None:
+    """Keep an answer for whoever repeats the request; what a later try may change is not kept."""
+    if response.status_code >= 500 or response.status_code in _TRANSIENT:
+        forget(record)
+        return
+    fits = len(response.content) <= BODY_MAX
+    KeptAnswer.objects.filter(pk=record.pk, started_at=record.started_at).update(
+        status=response.status_code,
+        headers={name: response[name] for name in _KEPT_HEADERS if name in response},
+        body=response.content if fits else None,
+    )
+
+
+def forget(record: KeptAnswer) -> None:
+    """The request came to nothing: it may be tried again."""
+    KeptAnswer.objects.filter(pk=record.pk, started_at=record.started_at).delete()
+
+
+def _again(known: KeptAnswer) -> HttpResponse:
+    if known.body is None:
+        raise ApiError(
+            409,
+            "answer_not_kept",
+            f"The request with this {HEADER} was done (status {known.status}); its answer was too large to be kept.",
+        )
+    response = HttpResponse(bytes(known.body), status=known.status)
+    for name, value in known.headers.items():
+        response[name] = value
+    response["Idempotent-Replayed"] = "true"
+    return response
+
+
+def _fingerprint(request: HttpRequest) -> str:
+    parts = (request.method or "", request.get_full_path(), hashlib.sha256(request.body).hexdigest())
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def _sweep() -> None:
+    """A few of those that are out of date; every new key pays for some old ones."""
+    old = KeptAnswer.objects.filter(started_at__lt=timezone.now() - KEPT_FOR)
+    ids = list(old.order_by("started_at").values_list("pk", flat=True)[:SWEPT_AT_ONCE])
+    if ids:
+        KeptAnswer.objects.filter(pk__in=ids).delete()

@@ -1,0 +1,1 @@
+"""Runs of the data pipeline, when they start, what they found."""

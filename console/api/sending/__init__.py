@@ -1,0 +1,1 @@
+"""Messages on their way in: one, many, sets."""

@@ -1,0 +1,1 @@
+"""Stream topics: entries, consumer groups, routes."""

@@ -1,0 +1,1 @@
+"""Topics: their definitions, how they stand and stood, what is held."""

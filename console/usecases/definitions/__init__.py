@@ -1,0 +1,1 @@
+"""Definitions of topics: their fields, what a change would do, who changed what."""

@@ -1,0 +1,138 @@
+"""Repair of findings: a look first, then operations that do it, one per topic."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils.translation import gettext
+
+from console.access import Action, Permission, require
+from console.engine import engine
+from console.errors import BadRequest
+from console.models import AuditEntry, Finding, Operation, Reconciliation
+from console.query_parts import in_parts
+from console.usecases.actor import Actor
+from console.usecases.audit import check_reason, new_entry, refusals
+from console.usecases.bulk.bulk_requests import REFS_MAX
+from console.usecases.job_queue import enqueue_operation
+from console.usecases.runs import engine_repairs
+from rmq_core.model.ids import MessageRef
+
+LOOKED_AT_MOST = 1_000
+TOPICS_AT_ONCE = 20
+
+
+@dataclass(frozen=True)
+class RepairRequest:
+    """Which findings of a run to repair: all of one repair, narrowed by kind and topic, or one (`finding`). `canary`:
+    of each topic so many first, the rest when those ended well, or wait to become due."""
+
+    run: Reconciliation
+    repair: str
+    kind: str = ""
+    topic: str = ""
+    finding: int | None = None
+    reason: str = ""
+    canary: int = 0
+
+    def query(self) -> dict[str, Any]:
+        """For the audit."""
+        given = {"kind": self.kind, "topic": self.topic, "finding": self.finding, "canary": self.canary}
+        return {"run": str(self.run.pk), "repair": self.repair, **{name: each for name, each in given.items() if each}}
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """`count` findings; of those looked at, `done` would be repaired now, `not_needed` are well by now, of `unknown`
+    nobody knows the content."""
+
+    count: int
+    looked_at: int
+    outcomes: Counter[str]
+    examples: list[Finding]
+
+
+def preview(actor: Actor, wanted: RepairRequest) -> Forecast:
+    """What a repair would do now. Changes nothing. Raises `Forbidden`, `BadRequest`."""
+    _permit(actor, wanted)
+    findings = _findings(wanted)
+    count = findings.count()
+    some = list(findings[:LOOKED_AT_MOST])
+    outcomes: Counter[str] = Counter()
+    for topic, refs in _by_topic(some).items():
+        outcomes += engine_repairs.forecast(topic, wanted.repair, refs, str(wanted.run.pk))
+    return Forecast(count, len(some), outcomes, some[:5])
+
+
+def start(actor: Actor, wanted: RepairRequest) -> list[Operation]:
+    """Start the repair: an operation per topic, recorded in the audit. Raises `Forbidden`, `BadRequest`."""
+    entry = new_entry(actor, Action.REPAIR, topic=wanted.topic, query=wanted.query(), reason=wanted.reason)
+    with refusals(entry):
+        _permit(actor, wanted)
+        check_reason(wanted.reason, needed=True)
+        chosen = list(_findings(wanted)[: REFS_MAX * TOPICS_AT_ONCE])
+        if not chosen:
+            raise BadRequest(gettext("No finding is left that this would repair."))
+        now = engine().inspector.now_ms()
+        by_topic = _by_topic(chosen)
+    entry.asked = len(chosen)
+    made = []
+    with transaction.atomic():
+        for topic, refs in list(by_topic.items())[:TOPICS_AT_ONCE]:
+            operation = Operation.objects.create(
+                action=Action.REPAIR.value,
+                topic=topic,
+                refs=[[ref.slot, ref.id] for ref in refs[:REFS_MAX]],
+                values={"repair": wanted.repair, "run": str(wanted.run.pk)},
+                **entry.asker(),
+                total=len(refs[:REFS_MAX]),
+                canary=wanted.canary,
+                due_ms=now,
+            )
+            made.append(operation)
+            taken = [each.pk for each in chosen if each.topic == topic][:REFS_MAX]
+            for some in in_parts(taken):
+                Finding.objects.filter(pk__in=some).update(operation=operation.pk)
+            entry.done += len(taken)
+        entry.result = AuditEntry.Result.of(entry.done, entry.done == entry.asked)
+        entry.detail = {"operations": [str(each.pk) for each in made]}
+        entry.save()
+    for each in made:
+        enqueue_operation(str(each.pk))
+    return made
+
+
+def _permit(actor: Actor, wanted: RepairRequest) -> None:
+    require(actor.user, Action.REPAIR, wanted.topic)
+    # Orphans may be the only trace of a content; and whoever corrects a ledger says what is true.
+    if wanted.repair in ("drop_orphan", "correct_counters", "take_stock"):
+        require(actor.user, Permission.ADMINISTER)
+    if wanted.repair not in engine_repairs.KINDS:
+        raise BadRequest(gettext("There is no repair of that name."))
+    if wanted.canary and wanted.repair == "correct_counters":
+        raise BadRequest(gettext("A canary is for messages; this repair is of counters."))
+
+
+def _findings(wanted: RepairRequest) -> QuerySet[Finding]:
+    found = Finding.objects.filter(run=wanted.run, repair=wanted.repair, slot__isnull=False)
+    if wanted.repair != "correct_counters":  # which is of a slot, not of a message
+        found = found.exclude(ident="")
+    if wanted.topic:  # also of one finding: the topic is what was allowed
+        found = found.filter(topic=wanted.topic)
+    if wanted.finding is not None:
+        return found.filter(pk=wanted.finding)
+    if wanted.kind:
+        found = found.filter(kind=wanted.kind)
+    return found.filter(operation__isnull=True)
+
+
+def _by_topic(findings: list[Finding]) -> dict[str, list[MessageRef]]:
+    found: dict[str, list[MessageRef]] = {}
+    for each in findings:
+        assert each.slot is not None
+        found.setdefault(each.topic, []).append(MessageRef(each.slot, each.ident))
+    return found

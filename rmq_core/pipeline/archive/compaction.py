@@ -1,0 +1,103 @@
+"""Small files → large ones, behind the back of readers: a folder counts once the note says that it is whole."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import defaultdict
+from typing import Any
+
+from rmq_core.pipeline.archive.archived import Archive
+from rmq_core.pipeline.files import java_path
+from rmq_core.pipeline.schemas import EVENTS, ddl
+from rmq_core.pipeline.small import small
+from rmq_core.pipeline.unchanged import mark, reach
+
+FOLDERS_MOST = 8
+"""A day of a topic is compacted when it has more folders than that."""
+
+ROWS_PER_FILE = 5_000_000
+READ_WITHIN_S = 3_600.0
+"""So long what a compaction has replaced stays: who began to read before it still needs those files."""
+
+
+def compact(kept: Archive, most: int = FOLDERS_MOST, read_within_s: float = READ_WITHIN_S) -> int:
+    """Compacts what needs it; returns how many days of topics. Nothing over Spark Connect: it cannot delete folders."""
+    if not hasattr(kept.session, "_jsparkSession") or (last := kept.last_committed()) is None:
+        return 0
+    files = FileSystem(kept)
+    days: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for topic, date, batch in files.folders():
+        days[topic, date].append(batch)
+    notes: dict[tuple[str, str], list[Any]] = defaultdict(list)
+    for row in kept.compaction_notes():
+        notes[row.topic, row.date].append(row)
+    done = 0
+    for (topic, date), batches in sorted(days.items()):
+        known = sorted(notes[topic, date], key=reach)
+        covered = int(known[-1].last) if known else -1
+        plain = sorted(each for each in batches if "-" not in each and covered < int(each) <= last)
+        if len(plain) > most:
+            known.append(_merge(kept, topic, date, [*(row.batch for row in known[-1:]), *plain]))
+            done += 1
+        remove_leftovers(files, topic, date, batches, known, read_within_s)
+    return done
+
+
+def remove_leftovers(
+    files: FileSystem, topic: str, date: str, batches: list[str], notes: list[Any], read_within_s: float
+) -> None:
+    """What a whole compacted folder has replaced for long enough, and compacted folders that were never finished."""
+    long_ago = (time.time() - read_within_s) * 1000
+    old = [reach(row) for row in notes if row.at_ms is None or row.at_ms <= long_ago]
+    replaced = max(old, default=("", ""))
+    counting = {str(row.batch): reach(row) for row in notes}
+    for batch in batches:
+        # A plain folder is its own last batch, and has the least name of all that come as far.
+        covers = counting.get(batch) if "-" in batch else (batch, "")
+        if covers is None or covers < replaced:
+            files.remove(topic, date, batch)
+
+
+def _merge(kept: Archive, topic: str, date: str, batches: list[str]) -> Any:
+    folder = f"{kept.events}/topic={topic}/date={date}"
+    sources = {batch: mark(kept.session, f"{folder}/batch={batch}") for batch in batches}
+    first, last = batches[0].partition("-")[0], batches[-1].rpartition("-")[2]
+    merged = f"{first}-{last}"
+    columns = tuple(each for each in EVENTS if each[0] not in {"topic", "date"})
+    frame = kept.session.read.schema(ddl(columns)).parquet(*(f"{folder}/batch={batch}" for batch in batches))
+    ordered = frame.sortWithinPartitions("slot", "position", "seq")  # as many files as Spark reads it in parts
+    ordered.write.mode("overwrite").option("maxRecordsPerFile", ROWS_PER_FILE).parquet(f"{folder}/batch={merged}")
+    columns_of_note = (
+        "topic string, date string, batch string, first string, last string, at_ms long, sources string, made string"
+    )
+    made = mark(kept.session, f"{folder}/batch={merged}")
+    row = (topic, date, merged, first, last, int(time.time() * 1000), json.dumps(sources), made)
+    note = small(kept.session, [row], columns_of_note)
+    # Notes are only ever added: the one that comes furthest counts, and covers the folders of the others.
+    note.coalesce(1).write.mode("append").json(kept.compacted)
+    return note.collect()[0]
+
+
+class FileSystem:
+    """Hadoop's view of the archive's folder, whatever it is on."""
+
+    def __init__(self, kept: Archive) -> None:
+        self._session = kept.session
+        self._root = self._path(kept.events)
+        self._fs = self._root.getFileSystem(kept.session._jsparkSession.sessionState().newHadoopConf())
+
+    def _path(self, text: str) -> Any:
+        return java_path(self._session, text)
+
+    def folders(self) -> list[tuple[str, str, str]]:
+        """(topic, date, batch) of every folder."""
+        found = self._fs.globStatus(self._path(f"{self._root.toString()}/topic=*/date=*/batch=*")) or []
+        parts = [status.getPath().toString().rsplit("/", 3)[1:] for status in found]
+        return [
+            (topic.partition("=")[2], date.partition("=")[2], batch.partition("=")[2]) for topic, date, batch in parts
+        ]
+
+    def remove(self, topic: str, date: str, batch: str) -> None:
+        """Deletes a folder."""
+        self._fs.delete(self._path(f"{self._root.toString()}/topic={topic}/date={date}/batch={batch}"), True)

@@ -1,0 +1,173 @@
+"""Where journals do not tell everything: found slot by slot, reported once where the cause is the topic's.
+
+Of a slot with a gap nothing is claimed that its journal would have to prove.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rmq_core.pipeline.findings.verdicts import found
+from rmq_core.pipeline.history.replay import SLOT, evidence, ms_of
+from rmq_core.pipeline.small import small
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+READERS = "topic string, slot int, committed long, readers string, elsewhere boolean"
+"""Per slot: the last number that every durable reader of its journal has committed, who they are, and whether one of
+them is an archive that this run was not given.
+"""
+
+REACHED = "topic string, slot int, reached long, reached_n long, since long"
+"""Per slot: how far the archive has come, as a position and as a running number, and since which number it must hold
+every one of them; null: an older release wrote it, nobody knows.
+"""
+
+WIDE = ("trimmed", "elsewhere", "past", "off")
+"""Reasons that lie in how a topic is run, not in what happened to one slot."""
+
+_AFRESH = "Switched off and on again while the topic is empty, a journal starts again and is whole from there."
+ADVICE = {
+    "trimmed": f"It was read and trimmed before anything was archived: archive the topic on schedule. {_AFRESH}",
+    "elsewhere": "It was archived, but not where this run looked: give it that archive.",
+    "past": f"The journal was switched on while messages were there. {_AFRESH}",
+    "off": "The journal is off: switch it on, best while the topic is empty.",
+    "missing": "Neither the archive nor the journal has them: they were trimmed by hand before they were archived, or"
+    f" lost with a server. {_AFRESH}",
+    "file": "The archive had them, and has them no more: files of it are gone or damaged. Bring them back from a"
+    " backup.",
+    "slot": "The archive had this slot, and has nothing of it any more. Bring its files back from a backup.",
+    "doubled": "The archive holds entries twice: somebody has copied folders of it. Take the copies away.",
+    "forked": "The server has lost the end of its journal, and gone on with the same numbers: messages that came at"
+    f" that time may be lost, or come twice. Restore puts nothing back here. {_AFRESH}",
+    "unwatched": "It was restored before, and worked off since without a journal: what is done would come back. Switch"
+    " the journal on before you restore.",
+    "restarted": "The server has lost the end of its journal: restore what the archive holds.",
+}
+"""Per reason, what to do, in a sentence or two. For none of them is there a repair: nobody knows what is missing."""
+
+
+def holes(
+    slots: DataFrame, slot_ledgers: DataFrame, readers: DataFrame | None = None, reached: DataFrame | None = None
+) -> DataFrame:
+    """Slots whose journal does not tell everything: ``topic``, ``slot``, ``reason`` and what shows it.
+
+    ``readers``: see `READERS`, asked for after the journals were read; without it nobody knows what was trimmed only
+    because it was done with. ``reached``: see `REACHED`; without it there is no archive.
+    """
+    from pyspark.sql import functions as F
+
+    session = slots.sparkSession
+    together = slots.join(slot_ledgers, [*SLOT], "full")
+    readers = small(session, [], READERS) if readers is None else readers
+    reached = small(session, [], REACHED) if reached is None else reached
+    together = together.join(F.broadcast(readers), [*SLOT], "left").join(F.broadcast(reached), [*SLOT], "left")
+    behind = F.col("journaled") > F.coalesce("last_n", F.lit(0))
+    # What was written before the snapshot, and yet behind the end it saw: the server has lost it since.
+    lost = (F.col("position") > F.col("end")) & (ms_of(F.col("position")) < F.col("at_ms"))
+    own = F.coalesce("reason", F.when(archive_lacks(), "missing").when(behind, "missing").when(lost, "restarted"))
+    last_missing = F.when(F.col("reason").isNull(), F.col("journaled")).when(F.col("front"), F.col("first_n") - 1)
+    # Of what the archive had passed, only what it has never seen can have been trimmed before.
+    unseen = F.col("reached_n").isNull() | (last_missing > F.col("reached_n")) | (last_missing < F.col("since"))
+    by_rule = own.isNotNull() & unseen & (last_missing <= F.col("committed"))
+    why = (
+        F.when(own != "missing", own)
+        .when((F.col("last_n").isNull() & F.col("reached_n").isNotNull()) | begins_behind(), "slot")
+        .when(archive_lacks(), "file")
+        .when(by_rule, F.when(F.col("elsewhere"), "elsewhere").otherwise("trimmed"))
+        .otherwise(own)
+    )
+    return together.select(
+        *SLOT,
+        why.alias("reason"),
+        "life",
+        F.when(F.col("reason").isNull(), F.col("last_n")).otherwise(F.col("after_n")).alias("after_n"),
+        "first_n",
+        "last_n",
+        F.col("journaled").alias("written"),
+        "held",
+        "readers",
+        F.when(F.col("missing") > 0, F.col("missing")).alias("missing"),
+        F.when(F.col("doubled") > 0, F.col("doubled")).alias("doubled"),
+    ).where("reason IS NOT NULL")
+
+
+def archive_lacks() -> Column:
+    """Whether the archive has fewer numbers of the slot's present life than it has read; of columns of `replay.slots`
+    and of `REACHED`."""
+    from pyspark.sql import functions as F
+
+    into_it = F.col("from_position").isNull() | (F.col("from_position") <= F.col("reached"))
+    wanted = F.col("reached_n") - F.col("since") + 1
+    into_it |= begins_behind()
+    return F.coalesce(into_it & (wanted > F.coalesce("vouched", F.lit(0))), F.lit(False))
+
+
+def begins_behind() -> Column:
+    """Whether the first known of a slot started again behind all that the archive has read: it has none of it."""
+    from pyspark.sql import functions as F
+
+    behind = (F.col("from_position") > F.col("reached")) & (F.col("first_n") <= F.col("reached_n"))
+    return F.coalesce(F.col("first_life") & behind, F.lit(False))
+
+
+FORKS = "topic string, slot int, life int"
+
+
+def forked(events: DataFrame, holes: DataFrame, forks: DataFrame | None = None) -> DataFrame:
+    """`holes`, where those doubled by a server that lost its end are distinguished from those doubled by hand.
+
+    ``events`` need ``life``. Only the slots concerned are looked at again. ``forks``: those known already.
+    """
+    from pyspark.sql import functions as F
+
+    twice = holes.where("reason = 'doubled'").select(*SLOT, "life")
+    places = events.where("seq = 0").join(F.broadcast(twice), [*SLOT, "life"], "left_semi").groupBy(*SLOT).agg(
+        F.countDistinct("n").alias("numbers"), F.countDistinct("position").alias("places")
+    )  # fmt: skip
+    several = places.where("places > numbers").select(*SLOT)
+    if forks is not None:
+        several = several.union(forks.join(F.broadcast(twice), [*SLOT, "life"], "left_semi").select(*SLOT)).distinct()
+    several = several.withColumn("fork", F.lit("forked"))
+    known = holes.join(F.broadcast(several), [*SLOT], "left")
+    return known.withColumn("reason", F.coalesce("fork", "reason")).drop("fork")
+
+
+def without_journal(session: SparkSession, topics: list[str]) -> DataFrame:
+    """The hole of topics whose journal is off and of which something is to be proved; same columns, no slot."""
+    columns = "topic string, slot int, reason string, life int, after_n long, first_n long, last_n long, written long"
+    rows = [(topic, None, "off", *[None] * 9) for topic in topics]
+    return small(session, rows, f"{columns}, held long, readers string, missing long, doubled long")
+
+
+def findings(holes: DataFrame) -> DataFrame:
+    """The findings: one per slot, or one per topic where the reason lies in how the topic is run."""
+    from pyspark.sql import functions as F
+
+    advice = F.create_map(*(F.lit(each) for pair in ADVICE.items() for each in pair))[F.col("reason")]
+    once = (
+        holes.where(F.col("reason").isin(*WIDE))
+        .groupBy("topic", "reason")
+        .agg(
+            F.when(F.count("*") == 1, F.max("slot")).alias("slot"),
+            F.count("slot").alias("slots"),
+            F.sum("written").alias("written"),
+            F.sum("held").alias("held"),
+            F.max("readers").alias("readers"),
+        )
+    )
+    proof = evidence(
+        reason=F.col("reason"),
+        advice=advice,
+        slots=F.when(F.col("slots") > 1, F.col("slots")),
+        written=F.col("written"),
+        held=F.when(F.col("held") > 0, F.col("held")),
+        readers=F.col("readers"),
+    )
+    single = holes.where(~F.col("reason").isin(*WIDE))
+    names = ("reason", "life", "after_n", "first_n", "last_n", "written", "held", "missing", "doubled")
+    shown = {name: F.col(name) for name in names}
+    return found(once, "journal_gap", "none", proof).union(
+        found(single, "journal_gap", "none", evidence(advice=advice, **shown))
+    )

@@ -1,0 +1,140 @@
+"""Transitions → where every message must be, beside where it is: pure DataFrame transforms around `histories`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rmq_core.journal.entries import EVENTS as KNOWN
+from rmq_core.journal.entries import MARKS as OF_JOURNALS
+from rmq_core.pipeline.history.histories import Closing, judge
+from rmq_core.pipeline.history.steps import FLAG_BITS, LATER, LETTER_BITS, LIVE, NAMES, OLD, STEP_BITS, TAIL, UNKNOWN
+from rmq_core.pipeline.schemas import HISTORIES, INLINE, NO_CONTENT, OWN_CONTENT, PARTS, STEPS, UNSAID, ddl
+from rmq_core.pipeline.sources.decoding import SEQUENCE_BITS
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+SLOT = ("topic", "slot")
+MESSAGE = ("topic", "slot", "id")
+MARKS = tuple(sorted(OF_JOURNALS))
+_BEHIND_ALL = 2**63 - 1
+
+
+def replay(
+    events: DataFrame,
+    snapshot: DataFrame | None = None,
+    carried: DataFrame | None = None,
+    closing: Closing | None = None,
+) -> DataFrame:
+    """The messages of the events and the snapshot: `schemas.HISTORIES`. One shuffle, one sort. Needs ``life``.
+
+    Further columns of the events, false where there are none: ``archived``: an archive holds it, so that it is carried
+    into the next closing state; ``later``: what it did is not judged; ``old``: a closing state covers it. ``carried``:
+    what that knows of the messages (`schemas.STEPS`).
+    """
+    from pyspark.sql import functions as F
+
+    rows = _steps(events)
+    if snapshot is not None:
+        rows = rows.unionByName(_live(snapshot))
+    if carried is not None:
+        rows = rows.unionByName(carried)
+    names = [name for name, _, _ in STEPS]
+    # Sorting by a number first is quicker than by texts; these still decide, as two messages may have one number.
+    hashed = rows.select(F.xxhash64(*MESSAGE).alias("hash"), *names).repartition("hash")
+    ordered = hashed.sortWithinPartitions("hash", *MESSAGE, "position", "seq")
+    return ordered.select(*names).mapInArrow(judge(closing), ddl(HISTORIES))
+
+
+def _steps(events: DataFrame) -> DataFrame:
+    from pyspark.sql import functions as F
+
+    place = F.find_in_set(F.col("event"), F.lit(",".join(NAMES)))
+    event = F.when(F.col("event").isin(*KNOWN), place - 1).otherwise(UNKNOWN)
+    letters = (1 << LETTER_BITS) - 1
+    origin, target = (F.ascii(name).bitwiseAND(letters) for name in ("origin", "target"))
+    step = F.shiftleft(event, STEP_BITS) + F.shiftleft(origin, LETTER_BITS) + target
+    for flag, where in (
+        (TAIL, ~_flag(events, "archived")),
+        (LATER, _flag(events, "later")),
+        (OLD, _flag(events, "old")),
+    ):
+        step = step + F.when(where, flag << FLAG_BITS).otherwise(0)
+    # Of what was erased the id is empty: nobody knows whose transitions these are.
+    return events.where(~F.col("event").isin(*MARKS) & (F.length("id") > 0)).select(
+        *MESSAGE,
+        "position",
+        "seq",
+        F.col("life").cast("int").alias("life"),
+        step.cast("int").alias("step"),
+        *(F.coalesce(name, F.lit(-1)).cast("long").alias(name) for name in ("score", "due_ms", "priority")),
+        F.coalesce("failures", F.lit(-1)).cast("int").alias("failures"),
+        F.coalesce("exact", F.lit(float("nan"))).alias("exact"),
+        F.when(F.col("body").isNull() & (F.col("origin") == "n") & ~F.coalesce("says", F.lit(False)), UNSAID)
+        .otherwise(content_hash(F.col("body")))
+        .alias("content"),
+        F.col("error").isNotNull().cast("int").alias("failed"),
+        # The clock of the change; an entry's id may be some ms later.
+        F.coalesce(F.unix_millis("at"), ms_of(F.col("position"))).alias("at_ms"),
+        F.lit(None).cast("binary").alias("carried"),
+    )
+
+
+def _flag(events: DataFrame, name: str) -> Column:
+    from pyspark.sql import functions as F
+
+    return F.col(name) if name in events.columns else F.lit(False)
+
+
+def content_hash(body: Column) -> Column:
+    """As in `schemas.STEPS`."""
+    from pyspark.sql import functions as F
+
+    hashed = F.xxhash64(body)
+    # Three values are taken; a hash that happens to be one of them is as good one further.
+    apart = F.when(hashed.isin(UNSAID, NO_CONTENT, INLINE), hashed + 7).otherwise(hashed)
+    return F.when(body.isNull(), NO_CONTENT).when(F.length(body) == 0, INLINE).otherwise(apart)
+
+
+def _live(snapshot: DataFrame) -> DataFrame:
+    from pyspark.sql import functions as F
+
+    part, none = F.find_in_set(F.col("part"), F.lit(",".join(PARTS))) - 1, F.lit(-1)
+    return snapshot.where((part >= 0) & (F.length("id") > 0)).select(
+        *MESSAGE,
+        F.lit(_BEHIND_ALL).alias("position"),
+        part.cast("int").alias("seq"),
+        F.lit(0).alias("life"),
+        (part + (LIVE << STEP_BITS)).cast("int").alias("step"),
+        F.coalesce("score", none).cast("long").alias("score"),
+        F.col("at_ms").alias("due_ms"),
+        none.cast("long").alias("priority"),
+        none.cast("int").alias("failures"),
+        F.coalesce("exact", F.lit(float("nan"))).alias("exact"),
+        content_hash(F.when(F.col("part").isin("body", *OWN_CONTENT), F.col("value"))).alias("content"),
+        F.lit(0).alias("failed"),
+        none.cast("long").alias("at_ms"),
+        F.lit(None).cast("binary").alias("carried"),
+    )
+
+
+def entry_of(position: Column) -> Column:
+    """The stream id that a position stands for."""
+    from pyspark.sql import functions as F
+
+    ms, sequence = F.shiftright(position, SEQUENCE_BITS), position.bitwiseAND((1 << SEQUENCE_BITS) - 1)
+    return F.concat(ms.cast("string"), F.lit("-"), sequence.cast("string"))
+
+
+def ms_of(position: Column) -> Column:
+    """When the entry at a position was written, in ms."""
+    from pyspark.sql import functions as F
+
+    return F.shiftright(position, SEQUENCE_BITS)
+
+
+def evidence(**columns: Any) -> Column:
+    """The evidence of a finding as JSON; what is null is left out."""
+    from pyspark.sql import functions as F
+
+    return F.to_json(F.struct(*(column.alias(name) for name, column in columns.items())))

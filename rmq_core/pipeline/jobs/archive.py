@@ -1,0 +1,258 @@
+"""Journals → Parquet: a Structured Streaming job that neither loses nor doubles anything.
+
+A micro-batch overwrites folders of its own number, so one that was killed half-way is written again, equal, from the
+offsets in the checkpoint; readers look only at batches whose commit is in the checkpoint. Only behind those the
+journals are trimmed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from rmq_core.errors import PipelineError
+from rmq_core.model.topic import Topic
+from rmq_core.pipeline.archive import data_set, positions
+from rmq_core.pipeline.archive.archived import DIGITS, Archive, batch_name
+from rmq_core.pipeline.archive.compaction import compact
+from rmq_core.pipeline.archive.lock import ArchiveLock
+from rmq_core.pipeline.files import folders, remove, seen_here
+from rmq_core.pipeline.jobs import retention
+from rmq_core.pipeline.progress import QUIET, Progress
+from rmq_core.pipeline.schemas import EVENTS, ddl
+from rmq_core.pipeline.sentences import plain_errors, with_retries
+from rmq_core.pipeline.sources.decoding import position_of
+from rmq_core.pipeline.sources.journal import NAME, JournalSource, newest
+from rmq_core.pipeline.sources.options import SourceOptions
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+STAGES = ("archive", "compact")
+LOOK_S = 1
+COMPACT_EVERY = 20
+"""Micro-batches after which an archive that goes on for ever looks for small files."""
+STAGING = ".spark-staging-"
+"""Where Spark writes until a batch is whole; one that is there before this job begins is of a job that was killed."""
+NOT_THERE = "No module named 'rmq_core'"
+WHERE_STREAMS_ARE = (
+    "in the Python of the Spark Connect server, which takes it for streams from nobody else: install rmq-console there,"
+    " or archive with SPARK_MASTER or spark-submit"
+)
+
+
+@dataclass(frozen=True)
+class Archived:
+    """What a run did: transitions written, micro-batches, journal entries trimmed, folders compacted; transitions
+    forgotten, for their topic wants them no longer, and that by topic (of one that goes on, of its last look)."""
+
+    rows: int
+    batches: int
+    trimmed: int
+    compacted: int
+    forgotten: int = 0
+    let_go: tuple[retention.Forgotten, ...] = ()
+
+
+def archive(
+    session: SparkSession,
+    options: SourceOptions,
+    path: str,
+    *,
+    every_ms: int | None = None,
+    compacting: bool = True,
+    progress: Progress = QUIET,
+) -> Archived:
+    """Brings what the journals hold into the archive at ``path``; returns what it did.
+
+    ``every_ms``: goes on for ever, a micro-batch each so often, until interrupted. Raises `PipelineError`,
+    also while another archive job of the namespace runs, and where the archive holds another data set.
+    """
+    session.dataSource.register(JournalSource)
+    kept = Archive(session, path)
+    with ArchiveLock(options) as lock, plain_errors("the archive stopped"):
+        run = _Run(session, options, kept, lock, every_ms, compacting)
+        run.begin()
+        with progress.stage("archive", session):
+            try:
+                if every_ms is not None or run.has_news():  # a stream costs seconds before it reads anything
+                    with_retries(run.go)
+            except Exception as error:
+                if NOT_THERE in str(error):
+                    raise PipelineError(f"the archive stopped: {NOT_THERE} {WHERE_STREAMS_ARE}") from error
+                raise
+        done = run.done if hasattr(session, "_jsparkSession") else _written_behind(kept, run.before)
+        run.move()
+        with progress.stage("compact", session):
+            run.compact()
+    return Archived(done["rows"], done["batches"], run.trimmed, run.compacted, run.forgotten, run.let_go)
+
+
+class _Run:
+    """One job, from its first look to its last batch."""
+
+    def __init__(
+        self,
+        session: SparkSession,
+        options: SourceOptions,
+        kept: Archive,
+        lock: ArchiveLock,
+        every_ms: int | None,
+        compacting: bool,
+    ) -> None:
+        self.session, self.options, self.kept, self.lock = session, options, kept, lock
+        self.every_ms, self.compacting = every_ms, compacting
+        self.done = {"rows": 0, "batches": 0}
+        self.trimmed = self.compacted = self.forgotten = 0
+        self.let_go: tuple[retention.Forgotten, ...] = ()
+        self.before = kept.last_committed()
+        self._moved_to = self.before
+        self._compacted_at = self._reported = 0
+        self._known: dict[str, Topic] = {}
+        self._gone: dict[str, int] = {}
+        self._seen: set[int] = set()
+
+    def begin(self) -> None:
+        """Holds the journals back before anything is read; those of another data set it leaves alone."""
+        data_set.claim(self.options, self.kept)
+        self._known = {topic.name: topic for topic in self.kept.definitions()}
+        self._gone = self.kept.deletions()
+        self._register()
+        self._keep_definitions()
+        _sweep(self.kept)
+
+    def _register(self) -> None:
+        positions.register(self.options, self.kept.path, self.kept.committed_offsets())
+
+    def _keep_definitions(self) -> None:
+        """Whoever restores into an empty server needs to know how the topics were defined, and which are gone."""
+        deletions = self.options.deletions()
+        gone = {name: at_ms for name, at_ms in deletions.items() if at_ms > self._gone.get(name, -1)}
+        current = {topic.name: topic for topic in self.options.definitions()}
+        known = {name: topic for name, topic in self._known.items() if name not in gone} | current
+        if gone or known != self._known:
+            self.kept.keep_definitions(list(known.values()), gone)
+            self._register()
+            self._known, self._gone = known, self._gone | gone
+
+    def has_news(self) -> bool:
+        """Whether a journal has anything behind what is archived."""
+        known, topics = self.kept.committed_offsets(), self.options.journaled()
+        with self.options.connection() as connection:
+            ends = newest(connection, self.options, topics)
+        return any(
+            position_of(end) > position_of(known.get(topic, {}).get(slot, ""))
+            for topic, slots in ends.items()
+            for slot, end in slots.items()
+        )
+
+    def go(self) -> None:
+        """Reads and writes until everything is archived, or for ever. Called again, it goes on."""
+        stream = self.session.readStream.format(NAME)
+        for name, value in {
+            "url": self.options.url,
+            "namespace": self.options.namespace,
+            "topics": ",".join(self.options.topics),
+            "slots_per_partition": str(self.options.slots_per_partition),
+            "retry_for_ms": str(self.options.retry_for_ms),
+        }.items():
+            stream = stream.option(name, value)
+        writer = stream.load().writeStream.foreachBatch(batch_writer(self.kept.events))
+        writer = writer.option("checkpointLocation", self.kept.checkpoint)
+        every = self.every_ms
+        writer = (
+            writer.trigger(availableNow=True)
+            if every is None
+            else writer.trigger(processingTime=f"{every} milliseconds")
+        )
+        query = writer.start()
+        self._seen = set()
+        self._compacted_at = self._reported = 0
+        try:
+            while not query.awaitTermination(LOOK_S):
+                _count(query.recentProgress, self._seen, self.done)
+                self._keep_definitions()  # who goes on for ever meets topics that are new
+                if self.lock.lost.is_set():
+                    raise PipelineError("the archive's lock went to another job; this one stopped, nothing is lost")
+                if every is not None:
+                    self._tidy()
+        finally:
+            query.stop()
+        _count(query.recentProgress, self._seen, self.done)
+
+    def _tidy(self) -> None:
+        """Who goes on for ever also trims and compacts for ever."""
+        if len(self._seen) - self._compacted_at >= COMPACT_EVERY:
+            self._compacted_at = len(self._seen)
+            self.compact()
+        if len(self._seen) != self._reported:
+            self._reported = len(self._seen)
+            self.move()
+
+    def move(self) -> None:
+        """Trims the journals behind what is durable."""
+        last = self.kept.last_committed()
+        if last != self._moved_to or self.every_ms is None:
+            self.trimmed += positions.move(self.options, self.kept.path, self.kept.committed_offsets())
+            self._moved_to = last
+
+    def compact(self) -> None:
+        """Forgets what is too old, and makes large files of small ones; what comes meanwhile is not touched."""
+        self.let_go = tuple(retention.forget(self.kept, self._known.values()))
+        self.forgotten += sum(each.transitions for each in self.let_go)
+        if self.compacting:
+            self.compacted += compact(self.kept)
+
+
+def _sweep(kept: Archive) -> None:
+    """Removes what a job that was killed has left; nothing over Spark Connect: it cannot delete folders."""
+    if seen_here(kept.session):
+        for name in folders(kept.session, kept.events):
+            if name.startswith(STAGING):
+                remove(kept.session, f"{kept.events}/{name}")
+
+
+def batch_writer(events: str) -> Callable[[DataFrame, int], None]:
+    """What writes one micro-batch; again gives the same.
+
+    Spark Connect runs it in a process of its own, which has none of our modules: it must need none.
+    """
+    digits = DIGITS
+
+    def write(batch: DataFrame, number: int) -> None:
+        from pyspark.sql import functions as F
+
+        named = batch.withColumn("batch", F.lit(f"{number:0{digits}d}"))
+        named.write.mode("overwrite").option("partitionOverwriteMode", "dynamic").partitionBy(
+            "topic", "date", "batch"
+        ).parquet(events)
+
+    return write
+
+
+def _count(reports: Any, seen: set[int], done: dict[str, int]) -> None:
+    for report in reports:
+        if report["numInputRows"] and report["batchId"] not in seen:
+            seen.add(report["batchId"])
+            done["rows"] += report["numInputRows"]
+            done["batches"] += 1
+
+
+def _written_behind(kept: Archive, before: int | None) -> dict[str, int]:
+    """Counts the batches behind ``before``: over Spark Connect a query's progress does not say what they hold."""
+    from pyspark.errors import AnalysisException
+    from pyspark.sql import functions as F
+
+    last = kept.last_committed()
+    if last is None or last == before:
+        return {"rows": 0, "batches": 0}
+    events = kept.session.read.schema(f"{ddl(EVENTS)}, batch string").parquet(kept.events)
+    new = (F.col("batch") <= batch_name(last)) & (F.col("batch") > batch_name(-1 if before is None else before))
+    try:
+        counts = events.where(new & ~F.col("batch").contains("-")).groupBy("batch").count().collect()
+    except AnalysisException as error:
+        if "PATH_NOT_FOUND" in str(error):  # nothing was ever written
+            return {"rows": 0, "batches": 0}
+        raise
+    return {"rows": sum(row["count"] for row in counts), "batches": len(counts)}

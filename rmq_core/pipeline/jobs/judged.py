@@ -1,0 +1,142 @@
+"""Histories × queues → suspects: what is new on top of what the closing state carries.
+
+Of a few messages that does not suffice: they had ended, and now do something, or lie somewhere. Their history is looked
+up in the archive, which is read once for all of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from rmq_core.model.topic import Topic
+from rmq_core.pipeline.findings import gaps, verdicts
+from rmq_core.pipeline.history import accounts
+from rmq_core.pipeline.history.histories import Closing
+from rmq_core.pipeline.history.replay import MESSAGE, SLOT, ms_of, replay
+from rmq_core.pipeline.reading import History, StoredTables
+from rmq_core.pipeline.schemas import COPIES
+from rmq_core.pipeline.small import small
+from rmq_core.pipeline.sources.decoding import DAY_MS
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+class Limits(Protocol):
+    """How late a delivery may be before that counts (of `reconcile.Inputs`)."""
+
+    @property
+    def stuck_ms(self) -> int: ...
+
+    @property
+    def overdue_ms(self) -> int: ...
+
+
+@dataclass
+class Judged:
+    """What the topics are judged by. ``readers``, ``reached``: see `gaps`."""
+
+    topics: list[Topic]
+    limits: Limits
+    kept: StoredTables
+    readers: DataFrame | None = None
+    reached: DataFrame | None = None
+
+
+class Repeated(Exception):
+    """Running numbers came a second time, so what is known of these topics cannot be added to."""
+
+    def __init__(self, topics: list[str]) -> None:
+        super().__init__(", ".join(topics))
+        self.topics = topics
+
+
+def judge(judged: Judged, snapshot: DataFrame, history: History) -> None:
+    """Stores ``slot_ledgers``, ``accounts``, ``holes``, ``news``, ``messages`` and ``suspects``; where the books are
+    closed, also ``new_accounts``. Raises `Repeated`."""
+    from pyspark.sql import functions as F
+
+    kept, state = judged.kept, history.state
+    slot_ledgers = kept.write("slot_ledgers", verdicts.slot_ledgers(snapshot))
+    known = state.table("accounts") if state else None
+    starts = accounts.starts(known) if known is not None else None
+    lively = accounts.with_lives(history.news(), starts)
+    new = kept.write("new_accounts", accounts.accounts(lively, twice=True))
+    every = new.where("NOT closed").drop("closed")
+    if known is not None:
+        if repeated := accounts.overlapping(known, every):
+            raise Repeated(repeated)
+        every = kept.write("accounts", accounts.added(known, every))
+    slots = accounts.slots(kept.put("accounts", every))
+    forks = small(history.session, state.forks() if state else [], gaps.FORKS)
+    holes = gaps.holes(slots, slot_ledgers, judged.readers, judged.reached)
+    holes = kept.write("holes", gaps.forked(lively, holes, forks))
+    whole = (
+        slots.where("complete")
+        .join(slot_ledgers, [*SLOT])
+        .join(holes, [*SLOT], "left_anti")
+        .select(*SLOT, "life", "lost_lives", "begin", "end")
+    )
+    streams = [topic.name for topic in judged.topics if topic.is_stream]
+    until = lively.join(F.broadcast(whole.select(*SLOT, "end")), [*SLOT], "left")
+    news = kept.put("news", until.withColumn("later", F.coalesce(F.col("position") > F.col("end"), F.lit(False))))
+    defined = small(
+        history.session,
+        [
+            (topic.name, topic.kind.value, topic.journal.value, topic.visibility_timeout_ms, topic.paused)
+            for topic in judged.topics
+        ],
+        "topic string, kind string, journal string, visibility_timeout_ms long, paused boolean",
+    )
+
+    def suspicious(messages: DataFrame) -> DataFrame:
+        return verdicts.suspicious(messages, whole, defined, judged.limits.stuck_ms, judged.limits.overdue_ms)
+
+    carried = state.carried() if state else None
+    queued = news.where(~F.col("topic").isin(streams))
+    messages = kept.write("messages", replay(queued, snapshot, carried, state.closing if state else None))
+    suspects = kept.write("suspects", suspicious(messages.where("closing IS NULL")))
+    if state is None or not state.known:
+        return
+    doubtful = (
+        messages.where("unsure")
+        .select(*MESSAGE)
+        .union(suspects.where("life IS NULL AND misplaced IS NOT NULL").select(*MESSAGE))
+        .where(F.col("topic").isin([*state.known]))
+        .distinct()
+    )
+    topics = [row.topic for row in doubtful.select("topic").distinct().collect()]
+    if not topics:
+        return
+    doubtful = kept.write("doubtful", doubtful)
+    past = history.past(topics)
+    assert past is not None
+    some = F.broadcast(doubtful)
+    past = accounts.with_lives(past.join(some, [*MESSAGE], "left_semi"), starts)
+    old = past.withColumn("old", F.lit(True)).withColumn("later", F.lit(False))
+    again = old.unionByName(news.drop("end").join(some, [*MESSAGE], "left_semi").withColumn("old", F.lit(False)))
+    seen = snapshot.join(some, [*MESSAGE], "left_semi")
+    more = kept.write("more_messages", replay(again, seen, None, Closing(state.closing.number)))
+    kept.put("messages", messages.join(some, [*MESSAGE], "left_anti").unionByName(more))
+    kept.put(
+        "suspects",
+        suspects.join(some, [*MESSAGE], "left_anti").unionByName(suspicious(more.where("closing IS NULL"))),
+    )
+
+
+def told(judged: Judged, history: History) -> DataFrame:
+    """The events that say what is to be put back: those that are judged, and of what the closing state covers those
+    days on which contents and failures of misplaced messages were written."""
+    from pyspark.sql import functions as F
+
+    suspects = judged.kept.read("suspects")
+    news = judged.kept.read("news").where("NOT later").drop("later", "end", "life")
+    if history.state is None or not history.state.known:
+        return news
+    places = F.array(*(F.col(f"{copy}_{what}_at") for copy in COPIES for what in ("content", "failed")))
+    wanted = suspects.where("misplaced IS NOT NULL").select("topic", F.explode(places).alias("at"))
+    day = F.floor(ms_of(F.col("at")) / DAY_MS).cast("int").alias("day")
+    days = wanted.where("at IS NOT NULL").select("topic", day).distinct().collect()
+    past = history.past({row.topic for row in days}, {row.day for row in days}) if days else None
+    return news if past is None else news.unionByName(past)

@@ -1,0 +1,155 @@
+"""Did every message do what it should? Archive and journals × live queues × the business's ledger → a report."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from rmq_core.errors import PipelineError
+from rmq_core.model.topic import Journal
+from rmq_core.pipeline.archive import data_set, erasures, positions
+from rmq_core.pipeline.archive.archived import Archive
+from rmq_core.pipeline.findings import business as of_business
+from rmq_core.pipeline.findings import gaps, repair_data, verdicts
+from rmq_core.pipeline.findings.business import Ledger
+from rmq_core.pipeline.findings.confirm import confirmed
+from rmq_core.pipeline.jobs import report, sums
+from rmq_core.pipeline.jobs.judged import Judged, Repeated, judge, told
+from rmq_core.pipeline.progress import QUIET, Progress
+from rmq_core.pipeline.reading import History, StoredTables, load
+from rmq_core.pipeline.sentences import plain_errors, with_retries
+from rmq_core.pipeline.small import small
+from rmq_core.pipeline.sources.options import SourceOptions
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+STAGES = ("snapshot", "journals", "replay", "findings", "report")
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What a reconciliation compares. ``stuck_ms``, ``overdue_ms``: how late a delivery may be before that counts.
+    ``since_ms``, ``until_ms``: the time the ledger speaks of, where it does not say so itself. ``from_scratch``: all of
+    the archive is read, whatever the closing state knows."""
+
+    options: SourceOptions
+    archive: str | None
+    reports: str
+    ledger: str | None = None
+    run: str = ""
+    stuck_ms: int = verdicts.STUCK_MS
+    overdue_ms: int = verdicts.OVERDUE_MS
+    since_ms: int | None = None
+    until_ms: int | None = None
+    from_scratch: bool = False
+
+
+def reconcile(session: SparkSession, inputs: Inputs, progress: Progress = QUIET) -> dict[str, Any]:
+    """Writes a report below ``inputs.reports`` and returns its summary. Raises `PipelineError`."""
+    started_ms = int(time.time() * 1000)
+    run = inputs.run or report.name_of_run()
+    with plain_errors("the reconciliation stopped"):
+        # Started again it looks at everything again, and writes over what it had written.
+        return with_retries(lambda: _reconcile(session, inputs, progress, run, started_ms))
+
+
+def _reconcile(session: SparkSession, inputs: Inputs, progress: Progress, run: str, started_ms: int) -> dict[str, Any]:
+    topics = inputs.options.journaled()
+    if not topics:
+        raise PipelineError(f"no topic is defined in the namespace {inputs.options.namespace!r}")
+    if inputs.archive:
+        data_set.check(inputs.options, Archive(session, inputs.archive))
+    names = [topic.name for topic in topics]
+    kept = StoredTables(session, f"{inputs.reports}/{run}/work")
+    ledger = None
+    if inputs.ledger:  # before anything else: what is promised later has not been sent yet
+        ledger = _ledger(session, inputs, names, kept)
+    with progress.stage("snapshot", session):
+        snapshot = kept.write("snapshot", load(session, inputs.options, "rmq_queues"))
+    with progress.stage("journals", session):
+        journal = kept.write("journal", load(session, inputs.options, "rmq_journal"))
+        archive = Archive(session, inputs.archive).pinned() if inputs.archive else None
+        history = History(session, names, archive, journal, inputs.options.deletions())
+        committed = positions.committed(inputs.options, topics, inputs.archive)
+        readers = small(session, committed, gaps.READERS)
+        reached = small(session, archive.reached() if archive else [], gaps.REACHED)
+    with progress.stage("replay", session):
+        judged = Judged(topics, inputs, kept, readers, reached)
+        suspected = _without_repetition(judged, snapshot, history, ledger, from_scratch=inputs.from_scratch)
+        suspected = kept.write("findings", suspected)
+    with progress.stage("findings", session):
+        written = report.write_findings(confirmed(suspected, inputs.options), f"{inputs.reports}/{run}")
+    with progress.stage("report", session):
+        read = sums.written(kept, history, f"{inputs.reports}/{run}", run)
+        described = _described(inputs, names, ledger)
+        return report.summarize(session, inputs.reports, run, started_ms, written, described, kept.folder, read)
+
+
+def _without_repetition(
+    judged: Judged, snapshot: DataFrame, history: History, ledger: Ledger | None, *, from_scratch: bool
+) -> DataFrame:
+    """What is found with the closing state, as far as it holds."""
+    scratch = {"*": "asked"} if from_scratch else dict[str, str]()
+    while True:
+        history.open(scratch)
+        try:
+            return findings(judged, snapshot, history, ledger)
+        except Repeated as error:
+            scratch |= dict.fromkeys(error.topics, "twice")
+
+
+def _ledger(session: SparkSession, inputs: Inputs, names: list[str], kept: StoredTables) -> Ledger:
+    assert inputs.ledger
+    defined = [topic.name for topic in replace(inputs.options, topics=()).journaled()]
+    found = of_business.read_ledger(session, inputs.ledger, names, defined)
+    since = found.since_ms if inputs.since_ms is None else inputs.since_ms
+    until = found.until_ms if inputs.until_ms is None else inputs.until_ms
+    rows = kept.write("ledger", found.rows)
+    promises = erasures.without_erased(rows, inputs.archive) if inputs.archive else None
+    return replace(found, rows=rows, promises=promises, since_ms=since, until_ms=until)
+
+
+def findings(judged: Judged, snapshot: DataFrame, history: History, ledger: Ledger | None = None) -> DataFrame:
+    """Every finding, unconfirmed. Stores what `judge` does. Raises `Repeated`."""
+
+    session, kept, topics = history.session, judged.kept, judged.topics
+    judge(judged, snapshot, history)
+    slot_ledgers, holes, suspects, messages = map(kept.read, ("slot_ledgers", "holes", "suspects", "messages"))
+    several = [
+        verdicts.misplaced(suspects),
+        verdicts.impossible(suspects),
+        verdicts.orphans(suspects),
+        verdicts.stuck(suspects),
+        verdicts.overdue(suspects),
+        verdicts.ledgers(slot_ledgers, suspects, [topic.name for topic in topics if topic.is_stream]),
+    ]
+    if ledger is not None:
+        silent = [topic.name for topic in topics if topic.journal is Journal.OFF]
+        named = [row.topic for row in ledger.rows.select("topic").distinct().collect()]
+        holes = holes.union(gaps.without_journal(session, sorted({*silent} & {*named})))
+        here = messages.where(verdicts.in_a_queue())
+        misplaced = suspects.where("misplaced IS NOT NULL")
+        # What a ledger speaks of, no closing state remembers.
+        events = history.whole(named, ledger.since_ms)
+        several.append(of_business.business(ledger, events, here, holes, misplaced))
+    several.append(gaps.findings(holes))
+    result = several[0]
+    for more in several[1:]:
+        result = result.union(more)
+    kinds = {topic.name: topic.timed for topic in topics}
+    bare = kept.write("bare_findings", result)
+    return repair_data.attached(bare, suspects, told(judged, history), kinds)
+
+
+def _described(inputs: Inputs, names: list[str], ledger: Ledger | None) -> dict[str, Any]:
+    return {
+        "namespace": inputs.options.namespace,
+        "topics": names,
+        "archive": inputs.archive,
+        "ledger": inputs.ledger and of_business.shown(inputs.ledger),
+        "of_ledger": ledger and ledger.as_json(),
+        "stuck_ms": inputs.stuck_ms,
+        "overdue_ms": inputs.overdue_ms,
+    }

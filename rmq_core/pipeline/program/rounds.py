@@ -1,0 +1,121 @@
+"""Reconciliations one after another in one session: each costs what moved, and nothing where nothing did.
+
+Before a run every slot is looked at (`look`). Where that is as it was before the last one, so is the report, and it is
+not made again. Values that somebody changed by hand in a slot that does not move are in no such look, so now and then
+all queues are compared whatever it says.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rmq_core.pipeline.archive import erasures
+from rmq_core.pipeline.archive.archived import Archive
+from rmq_core.pipeline.jobs.look import Look, look
+from rmq_core.pipeline.jobs.reconcile import Inputs, reconcile
+from rmq_core.pipeline.jobs.report import SUMMARY, TABLES, name_of_run
+from rmq_core.pipeline.progress import QUIET, Progress
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+WHOLE_EVERY_S, WHOLE_SHARE, WHOLE_MOST_S = 100.0, 8, 3_600.0
+"""So often everything is compared; where that takes long, an eighth of the time, and once an hour at least."""
+REMEMBERED = 20
+"""Of so many kinds of runs (of some topics, with a ledger, …) the last one is known."""
+
+
+@dataclass(frozen=True)
+class _Last:
+    """A run: what was seen before it, what it read (see `_inputs_now`), its summary, when it began, and how long it
+    took (s)."""
+
+    seen: Look
+    read: Any
+    summary: dict[str, Any]
+    began: float
+    took_s: float
+
+    @property
+    def holds(self) -> bool:
+        """Whether it is not time yet to compare everything."""
+        age_s = time.monotonic() - self.began
+        return age_s < min(WHOLE_MOST_S, max(WHOLE_EVERY_S, WHOLE_SHARE * self.took_s))
+
+
+class Rounds:
+    """The reconciliations of one session."""
+
+    def __init__(self, session: SparkSession) -> None:
+        self._session = session
+        self._last: dict[Inputs, _Last] = {}
+
+    def reconcile(self, inputs: Inputs, progress: Progress = QUIET) -> dict[str, Any]:
+        """As `reconcile.reconcile`. Where nothing has moved since the last run, the report is that one's, and its
+        summary says so in ``same_as``. Raises `PipelineError`."""
+        return self.reconcile_news(inputs, progress) or _again(inputs, self._last[_kind(inputs)].summary)
+
+    def reconcile_news(self, inputs: Inputs, progress: Progress = QUIET) -> dict[str, Any] | None:
+        """The same; None, and no report, where nothing has moved."""
+        began, kind, read = time.monotonic(), _kind(inputs), self._inputs_now(inputs)
+        with progress.stage("look"):
+            seen = look(inputs.options, inputs.stuck_ms, inputs.overdue_ms)
+        last = self._last.pop(kind, None)
+        same = last and last.holds and read is not None and last.read == read and seen.is_as(last.seen)
+        if last and same and (_folder(inputs) / last.summary["run"] / SUMMARY).exists():
+            self._last[kind] = last
+            return None
+        summary = reconcile(self._session, inputs, progress)
+        self._last[kind] = _Last(seen, read, summary, began, time.monotonic() - began)
+        while len(self._last) > REMEMBERED:
+            del self._last[next(iter(self._last))]
+        return summary
+
+    def _inputs_now(self, inputs: Inputs) -> Any:
+        """How far the archive has come, what was erased, and which file the ledger is. None: not to be told, so nothing
+        is the same."""
+        if inputs.from_scratch or "://" in inputs.reports.removeprefix("file://"):
+            return None
+        archived: Any = None
+        if inputs.archive:
+            last = Archive(self._session, inputs.archive).last_committed()
+            archived = last, erasures.names(self._session, inputs.archive)
+        if inputs.ledger is None:
+            return archived, None
+        try:
+            status = Path(inputs.ledger).stat()
+        except OSError:  # a table of a database, or a file elsewhere
+            return None
+        named = Path(inputs.ledger).is_file()
+        return (archived, (status.st_ino, status.st_mtime_ns, status.st_size)) if named else None
+
+
+def _kind(inputs: Inputs) -> Inputs:
+    """What runs have in common that may be compared; a ledger may come under another name each time."""
+    return replace(inputs, run="", ledger=inputs.ledger and Path(inputs.ledger).name)
+
+
+def _folder(inputs: Inputs) -> Path:
+    return Path(inputs.reports.removeprefix("file://"))
+
+
+def _again(inputs: Inputs, last: dict[str, Any]) -> dict[str, Any]:
+    """The last report under another name; written as a report is, its summary last."""
+    run, now_ms = inputs.run or name_of_run(), int(time.time() * 1000)
+    before, folder = _folder(inputs) / last["run"], _folder(inputs) / run
+    for table in TABLES:
+        shutil.copytree(before / table, folder / table, dirs_exist_ok=True)
+    same = {kind: {"appeared": 0, "stayed": n, "gone": 0} for kind, n in last["counts"].items()}
+    every = last["read"].get("events_known", 0) + last["read"]["events"]
+    summary = last | {
+        **{"run": run, "started_ms": now_ms, "finished_ms": now_ms, "same_as": last["run"]},
+        **{"compared_with": last["run"], "changes": same},
+        "read": last["read"] | {"events": 0, "events_known": every, "looked_up": 0, "from_scratch": {}, "closed": None},
+    }
+    (folder / SUMMARY).write_text(json.dumps(summary, indent=1), encoding="utf-8")
+    return summary

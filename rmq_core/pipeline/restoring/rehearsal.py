@@ -1,0 +1,126 @@
+"""Archive → the queues of another namespace, as they were at a moment: looking at the past, or rehearsing a restore,
+without touching what is in use.
+
+Each slot gets what its journal says it held then: of the life it lived at that moment, every copy of every message that
+had not ended. A slot whose history is not whole until then is left out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from rmq_core.client.rmq import RMQ
+from rmq_core.errors import PipelineError
+from rmq_core.model.topic import Topic
+from rmq_core.pipeline.archive import data_set
+from rmq_core.pipeline.archive.archived import Archive
+from rmq_core.pipeline.findings import gaps, repair_data
+from rmq_core.pipeline.history.accounts import accounts, lives, with_lives
+from rmq_core.pipeline.history.replay import SLOT, ms_of, replay
+from rmq_core.pipeline.reading import load, together
+from rmq_core.pipeline.restoring.lost import USED, LeftOut, lacking, live_slots
+from rmq_core.pipeline.small import small
+from rmq_core.pipeline.sources.options import SourceOptions
+from rmq_core.pipeline.sources.queues import ledger_call, read_ledger
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@dataclass(frozen=True)
+class Rehearsal:
+    """``into``: the namespace that is filled; ``at_ms``: as it was then, None: as far as the archive and the journals
+    of the namespace it holds tell."""
+
+    into: str
+    at_ms: int | None = None
+
+
+def topics_of(kept: Archive, options: SourceOptions, at_ms: int | None) -> list[Topic]:
+    """The topics as they were defined then. Streams are none of them."""
+    found = kept.definitions(at_ms)
+    return [each for each in found if not options.topics or each.name in options.topics]
+
+
+def check(options: SourceOptions, kept: Archive, rehearsal: Rehearsal) -> SourceOptions:
+    """The options of the namespace that is filled. Raises `PipelineError` where it is in use: nothing may ever have
+    been sent to it, or taken from it, so that a rehearsal can be done again, but nobody's messages are mixed up."""
+    if rehearsal.into == options.namespace:
+        raise PipelineError(f"the namespace {rehearsal.into!r} is the one itself: choose another one to rehearse in")
+    data_set.check(options, kept)
+    target = replace(options, namespace=rehearsal.into, topics=())
+    with target.connection() as connection:
+        for topic in target.definitions():
+            calls = [ledger_call(target.keyspace, topic.name, slot) for slot in range(topic.slots)]
+            for reply in connection.run(calls):
+                counted = read_ledger(reply)["counters"]
+                if counted["sent"] or any(counted[name] for name in USED):
+                    raise PipelineError(
+                        f"the namespace {rehearsal.into!r} is in use (topic {topic.name}): choose one that is empty"
+                    )
+    return target
+
+
+def defined(target: SourceOptions, topics: list[Topic]) -> tuple[list[Topic], tuple[str, ...]]:
+    """Defines them; returns them as they are there, and the names of those that were not."""
+    known = {topic.name for topic in target.definitions()}
+    with RMQ(target.url, target.namespace, allow_eviction=True, retry_for_ms=target.retry_for_ms) as client:
+        made = [client.define(topic) for topic in topics]
+    return made, tuple(topic.name for topic in topics if topic.name not in known)
+
+
+def candidates(
+    session: SparkSession, options: SourceOptions, topics: list[Topic], kept: Archive, at_ms: int | None
+) -> tuple[DataFrame, tuple[LeftOut, ...]]:
+    """Copies to put back (columns of `repair_data.copies`), and slots that get none."""
+    from pyspark.sql import functions as F
+
+    names = [topic.name for topic in topics]
+    here = {topic.name: topic for topic in replace(options, topics=()).definitions()}
+    asked = tuple(name for name in names if name in here)
+    journal = load(session, replace(options, topics=asked), "rmq_journal") if asked else None
+    if journal is None:
+        journal = load(session, replace(options, topics=()), "rmq_journal").where("false")
+    journal = journal.localCheckpoint()  # first: what is archived meanwhile must be in one of both
+    kept = kept.pinned()
+    every = together(kept, journal, options.deletions(), at_ms=at_ms)
+    every = with_lives(every.where(F.col("topic").isin(names)))
+    until = every if at_ms is None else every.where(ms_of(F.col("position")) <= at_ms)
+    reached = small(session, kept.reached(at_ms), gaps.REACHED).where(F.col("topic").isin(names))
+    all_lives = lives(accounts(every)).join(F.broadcast(reached), [*SLOT], "full")
+    torn = all_lives.where(lacking() | F.col("life").isNull()).select(*SLOT, F.col("life").isNull().alias("all"))
+    told = lives(accounts(until)).select(*SLOT, "life", "reason").join(torn.distinct(), [*SLOT], "full")
+    damage = F.when(F.col("all"), "slot").when(~F.col("all"), "file").otherwise(F.col("reason"))
+    rows = [row.asDict() for row in told.select(*SLOT, "life", damage.alias("damage")).collect()]
+    heard = {(row.topic, row.slot) for row in all_lives.select(*SLOT).distinct().collect()}
+    lost, left_out = chosen(rows + _unheard(options, [here[name] for name in asked], heard))
+    state = small(session, lost, "topic string, slot int, chosen int")
+    events = until.join(F.broadcast(state), [*SLOT]).where("life = chosen").drop("chosen")
+    replayed = replay(events).where("waiting > 0 OR in_flight > 0 OR dead > 0")
+    return repair_data.copies(replayed, events), left_out
+
+
+def _unheard(options: SourceOptions, topics: list[Topic], heard: set[tuple[str, int]]) -> list[dict[str, Any]]:
+    """Slots that have journaled something of which nobody has anything."""
+    return [
+        {"topic": topic, "slot": slot, "life": 0, "damage": "trimmed"}
+        for topic, slot, journaled, _, _ in live_slots(options, topics)
+        if journaled and (topic, slot) not in heard
+    ]
+
+
+def chosen(rows: list[dict[str, Any]]) -> tuple[list[tuple[str, int, int]], tuple[LeftOut, ...]]:
+    """Of all lives of all slots the last, where its history is whole; and the slots where it is not."""
+    slots: dict[tuple[str, int], dict[str, Any]] = {}
+    for row in rows:
+        known = slots.get((row["topic"], row["slot"]))
+        if known is None or row["life"] > known["life"]:
+            slots[row["topic"], row["slot"]] = row
+    found, left_out = [], []
+    for (topic, slot), row in sorted(slots.items()):
+        if damage := row["damage"]:
+            left_out.append(LeftOut(topic, slot, damage, gaps.ADVICE.get(damage, "")))
+        else:
+            found.append((topic, slot, int(row["life"])))
+    return found, tuple(left_out)

@@ -1,0 +1,247 @@
+"""Archive → queues: every copy of a message that was accepted and has not ended goes back to where it was.
+
+A slot is restored where its journal has started again since, or the server knows less of it than the archive, and only
+where what is archived tells everything; the others are left out, and it is said why. What came since stays: of an id
+that was sent again only the dead letter comes back. Each copy is put back by a script that looks first, so a restore
+that was interrupted, or runs twice, does no harm. What was in flight waits again, ready.
+"""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from rmq_core.client.rmq import RMQ
+from rmq_core.errors import PipelineError
+from rmq_core.model.group import is_group_name
+from rmq_core.model.topic import Topic
+from rmq_core.pipeline.archive import data_set
+from rmq_core.pipeline.archive.archived import Archive
+from rmq_core.pipeline.archive.lock import RestoreLock
+from rmq_core.pipeline.findings import gaps
+from rmq_core.pipeline.history.replay import MESSAGE, SLOT
+from rmq_core.pipeline.progress import QUIET, Progress
+from rmq_core.pipeline.reading import History, load
+from rmq_core.pipeline.restoring import rehearsal as of_rehearsal
+from rmq_core.pipeline.restoring.lost import LeftOut, candidates
+from rmq_core.pipeline.restoring.put_back import RESULT, putter
+from rmq_core.pipeline.restoring.rehearsal import Rehearsal
+from rmq_core.pipeline.sentences import plain_errors, with_retries
+from rmq_core.pipeline.sources.options import SourceOptions
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+STAGES = ("read", "restore")
+WITHOUT_CONTENT = "without_content"
+OF_A_COPY = ["copy", "queue", "score", "exact", "priority", "failures", "first_failed_ms", "failed_ms", "failed_at"]
+
+
+@dataclass(frozen=True)
+class Restored:
+    """What a run did, in copies of messages: put back, there already, and those whose content no journal holds (mode
+    ``events``; they stay away). ``topics``: defined again; ``deleted``: they stay so, for somebody deleted them on
+    purpose. ``slots_alone``: slots that have lost nothing. ``left_out``: see `LeftOut`. ``streams``: topics whose
+    entries the archive has and that are not put back. ``counts``: by topic, how many copies there are to put back
+    waiting, retrying, in flight and dead, and how many stay away ``without_content``. ``into``: the other namespace.
+    """
+
+    restored: int
+    present: int
+    without_content: int
+    topics: tuple[str, ...]
+    slots_alone: int
+    left_out: tuple[LeftOut, ...] = ()
+    deleted: tuple[str, ...] = ()
+    streams: tuple[str, ...] = ()
+    counts: dict[str, dict[str, int]] = field(default_factory=dict)
+    into: str | None = None
+
+    def sentences(self) -> list[str]:
+        """What a person must know beside the numbers."""
+        said = [f"topic {name} stays deleted: somebody deleted it on purpose" for name in self.deleted]
+        said += [
+            f"left out: topic {name} is a stream, whose entries and groups are not put back yet; the archive keeps them"
+            for name in self.streams
+        ]
+        several: dict[tuple[str, str], list[int]] = {}
+        for each in self.left_out:
+            several.setdefault((each.topic, each.reason), []).append(each.slot)
+        for (topic, reason), slots in sorted(several.items()):
+            which = _ranges(sorted(slots))
+            advice = gaps.ADVICE.get(reason, "")
+            said.append(f"left out: topic {topic}, slot {which}: its history is not whole ({reason}). {advice}")
+        if self.without_content:
+            said.append(f"{self.without_content} stay away: no journal holds their content (mode events; see --inline)")
+        return said
+
+
+def _ranges(numbers: list[int]) -> str:
+    """Of numbers that ascend: 0-3, 7."""
+    found: list[list[int]] = []
+    for each in numbers:
+        if found and each == found[-1][-1] + 1:
+            found[-1][1:] = [each]
+        else:
+            found.append([each])
+    return ", ".join("-".join(map(str, each)) for each in found)
+
+
+def restore(
+    session: SparkSession,
+    options: SourceOptions,
+    path: str,
+    *,
+    progress: Progress = QUIET,
+    dry_run: bool = False,
+    inline: bool = False,
+    rehearsal: Rehearsal | None = None,
+) -> Restored:
+    """Restores what the archive at ``path`` says was there when the server lost it. Raises `PipelineError`.
+
+    ``dry_run``: only counts. ``inline``: takes a message whose content was not journaled for one that is its id.
+    ``rehearsal``: instead, all that was there at a moment, into a namespace of another name.
+    """
+    lock = nullcontext() if dry_run else RestoreLock(options)
+    if rehearsal is not None:
+        with lock, plain_errors("the rehearsal stopped"):
+            return with_retries(lambda: _rehearse(session, options, path, progress, dry_run, inline, rehearsal))
+    with lock, plain_errors("the restore stopped"):
+        defined: list[str] = []  # over all tries: the second finds what the first has defined
+        return with_retries(lambda: _restore(session, options, path, progress, dry_run, inline, defined))
+
+
+def _restore(
+    session: SparkSession,
+    options: SourceOptions,
+    path: str,
+    progress: Progress,
+    dry_run: bool,
+    inline: bool,
+    defined: list[str],
+) -> Restored:
+    kept, since_ms = Archive(session, path), _now_ms(options)
+    with progress.stage("read", session):
+        deletions = options.deletions()
+        archived = [topic for topic in kept.definitions() if not options.topics or topic.name in options.topics]
+        streams = tuple(topic.name for topic in archived if topic.is_stream)
+        everything = [topic for topic in archived if not topic.is_stream]
+        if streams and not everything:
+            return Restored(0, 0, 0, (), 0, streams=streams)
+        if not everything or kept.last_committed() is None:
+            gone = [name for name in _deleted_topics(kept) if not options.topics or name in options.topics]
+            if gone:
+                return Restored(0, 0, 0, (), 0, (), tuple(sorted(gone)))
+            raise PipelineError(f"the archive {path} holds nothing to restore")
+        here = {topic.name: topic for topic in replace(options, topics=()).definitions()}
+        data_set.check_restorable(options, kept, [here[each.name] for each in everything if each.name in here])
+        deleted = {each.name for each in everything if each.name in deletions and each.name not in here}
+        deleted |= _deleted_topics(kept) - here.keys() - {each.name for each in everything}
+        if options.topics:
+            deleted &= set(options.topics)
+        topics = [here.get(each.name, each) for each in everything if each.name not in deleted]
+        defined += [each.name for each in topics if each.name not in here and not dry_run]
+        topics = topics if dry_run else _define(options, topics)
+        names = [each.name for each in topics]
+        known = [name for name in names if name in here or not dry_run]
+        journal = _journal(session, options, known)  # first: what is archived meanwhile must be in one of both
+        history = History(session, names, kept.pinned(), journal, deletions)
+        wanted, alone, left_out = candidates(options, topics, history)
+    found = Restored(0, 0, 0, tuple(defined), alone, left_out, tuple(sorted(deleted)), streams)
+    return _put(session, options, topics, wanted, found, since_ms, progress, dry_run=dry_run, inline=inline)
+
+
+def _rehearse(
+    session: SparkSession,
+    options: SourceOptions,
+    path: str,
+    progress: Progress,
+    dry_run: bool,
+    inline: bool,
+    rehearsal: Rehearsal,
+) -> Restored:
+    kept, since_ms, at_ms = Archive(session, path), _now_ms(options), rehearsal.at_ms
+    with progress.stage("read", session):
+        target = of_rehearsal.check(options, kept, rehearsal)
+        archived = of_rehearsal.topics_of(kept, options, at_ms)
+        topics = [topic for topic in archived if not topic.is_stream]
+        if not topics or kept.last_committed() is None:
+            raise PipelineError(f"the archive {path} holds nothing to restore")
+        wanted, left_out = of_rehearsal.candidates(session, options, topics, kept, at_ms)
+        topics, new = (topics, ()) if dry_run else of_rehearsal.defined(target, topics)
+    streams = tuple(topic.name for topic in archived if topic.is_stream)
+    found = Restored(0, 0, 0, new, 0, left_out, (), streams, into=rehearsal.into)
+    return _put(session, target, topics, wanted, found, since_ms, progress, dry_run=dry_run, inline=inline)
+
+
+def _put(
+    session: SparkSession,
+    options: SourceOptions,
+    topics: list[Topic],
+    wanted: DataFrame,
+    found: Restored,
+    since_ms: int,
+    progress: Progress,
+    *,
+    dry_run: bool,
+    inline: bool,
+) -> Restored:
+    """Puts copies (of `repair_data.copies`) into queues; returns ``found`` with what was done."""
+    from pyspark.sql import functions as F
+
+    with progress.stage("restore", session):
+        frame = wanted.localCheckpoint()
+        counts, unknown = _counted(frame, inline=inline)
+        if not inline:
+            frame = frame.where("body IS NOT NULL")
+        found = replace(found, counts=counts, without_content=unknown)
+        if dry_run:
+            known = (n for each in counts.values() for state, n in each.items() if state != WITHOUT_CONTENT)
+            return replace(found, restored=sum(known), topics=())
+        each = frame.groupBy(*MESSAGE).agg(F.collect_list(F.struct(*OF_A_COPY, "body", "failure")).alias("copies"))
+        rows = each.repartition(*SLOT).sortWithinPartitions(*SLOT).mapInArrow(putter(options, topics, since_ms), RESULT)
+        done = rows.groupBy().sum("restored", "present", "moved").collect()[0]
+    if done[2]:
+        raise PipelineError(
+            f"{done[2]} messages moved whenever they were looked at: stop whoever sends and takes, and run it again"
+        )
+    return replace(found, restored=done[0] or 0, present=done[1] or 0)
+
+
+def _counted(frame: DataFrame, *, inline: bool) -> tuple[dict[str, dict[str, int]], int]:
+    """By topic and state, how many copies there are; and of how many nobody knows the content."""
+    from pyspark.sql import functions as F
+
+    unknown = F.lit(False) if inline else F.col("body").isNull()
+    retrying = (F.col("copy") == "waiting") & (F.col("queue") == "r")
+    state = F.when(unknown, WITHOUT_CONTENT).when(retrying, "retrying").otherwise(F.col("copy"))
+    counts: dict[str, dict[str, int]] = {}
+    for row in frame.groupBy("topic", state.alias("state")).count().orderBy("topic", "state").collect():
+        counts.setdefault(row.topic, {})[row.state] = row["count"]
+    return counts, sum(each.get(WITHOUT_CONTENT, 0) for each in counts.values())
+
+
+def _deleted_topics(kept: Archive) -> set[str]:
+    """Groups are none: they come back with their stream."""
+    return {name for name in kept.deletions() if not is_group_name(name)}
+
+
+def _now_ms(options: SourceOptions) -> int:
+    """The server's clock."""
+    with options.connection() as connection:
+        ((seconds, _),) = connection.run([("TIME",)])
+    return int(seconds) * 1000
+
+
+def _define(options: SourceOptions, topics: list[Topic]) -> list[Topic]:
+    """Defines the topics that the server has lost, whose journals then begin with nothing; all as they are now."""
+    with RMQ(options.url, options.namespace, allow_eviction=True, retry_for_ms=options.retry_for_ms) as client:
+        return [client.define(topic) for topic in topics]
+
+
+def _journal(session: SparkSession, options: SourceOptions, names: list[str]) -> DataFrame:
+    """The news that the server's journals have."""
+    if not names:
+        return load(session, replace(options, topics=()), "rmq_journal").where("false")
+    return load(session, replace(options, topics=tuple(names)), "rmq_journal").localCheckpoint()
