@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import faulthandler
 import re
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
@@ -53,14 +52,7 @@ def damaged(stack: Stack) -> Iterator[RMQ]:
         auditor.forget()
 
 
-@pytest.fixture
-def patience() -> None:
-    """The net under all tests is too tight for Spark on a busy machine."""
-    faulthandler.cancel_dump_traceback_later()
-
-
-@pytest.mark.timeout(900)
-@pytest.mark.usefixtures("patience")
+@pytest.mark.timeout(3_600)  # Spark on a busy machine
 def test_from_the_button_to_the_repair(stack: Stack, open_page: Callable[..., Page], damaged: RMQ) -> None:
     """Of one topic, against a ledger that names another one, too."""
     if find_spec("pyspark") is None:
