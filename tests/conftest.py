@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import gc
 import signal
 import uuid
@@ -10,6 +11,7 @@ from contextlib import ExitStack
 from typing import Any
 
 import pytest
+from _pytest.faulthandler import fault_handler_stderr_fd_key
 
 from rmq_core.embedded.java import find_java
 from rmq_core.embedded.redis import EmbeddedRedis
@@ -21,6 +23,7 @@ from tests.support.keys import KeySpace, remove_keys_of
 from tests.support.missing import missing
 from tests.support.servers import chosen_server, server_of
 
+AFTER_S = 60
 _PASSED = pytest.StashKey[bool]()
 _key_spaces: list[KeySpace] = []
 
@@ -122,6 +125,16 @@ def pytest_collection_finish() -> None:
     """What was imported and collected stays; looking through it again and again costs more than many tests."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """The second net under a test that was given more time than others stays under the first one."""
+    marker = item.get_closest_marker("timeout")
+    usual_s = float(item.config.getini("faulthandler_timeout"))
+    if marker is not None and marker.args[0] >= usual_s:
+        file = item.config.stash[fault_handler_stderr_fd_key]
+        faulthandler.dump_traceback_later(marker.args[0] + AFTER_S, exit=True, file=file)
 
 
 @pytest.hookimpl(optionalhook=True)

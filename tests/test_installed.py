@@ -27,7 +27,7 @@ from tests.docs.blocks import ROOT, blocks
 from tests.support.missing import missing
 from tests.support.wheel import build
 
-pytestmark = pytest.mark.timeout(900)  # pip's time counts
+pytestmark = pytest.mark.timeout(3_600)  # pip's time counts
 DOCUMENTS = ("README.md", "docs/start.md", "docs/how-to/deploy.md", "docs/how-to/django.md")
 EVERY_PAGE = (ROOT / "tests" / "support" / "every_page.py").read_text()
 # What answers something else to who opens it, and why.

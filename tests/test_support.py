@@ -11,6 +11,7 @@ import pytest
 import redis
 
 from rmq_core.embedded.redis import EmbeddedRedis
+from tests.conftest import pytest_runtest_setup
 from tests.support.keys import keys_of, remove_keys_of
 from tests.support.proxy import TcpProxy
 from tests.support.scheduling import APART, FIRST
@@ -75,6 +76,18 @@ def test_a_test_that_leaves_a_key_fails(pytester: pytest.Pytester) -> None:
     result = pytester.runpytest_subprocess("-p", "no:django")
     result.assert_outcomes(passed=2, errors=1)
     result.stdout.fnmatch_lines(["*left 1 keys behind, such as retry{t*:price_3}*"])
+
+
+def test_the_second_net_is_under_the_first(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    later_s: list[float] = []
+    monkeypatch.setattr("faulthandler.dump_traceback_later", lambda seconds, **_: later_s.append(seconds))
+    usual_s = float(request.config.getini("faulthandler_timeout"))
+    assert usual_s > float(request.config.getini("timeout"))
+    pytest_runtest_setup(request.node)
+    assert later_s == []  # as pytest has set it
+    request.node.add_marker(pytest.mark.timeout(2 * usual_s))
+    pytest_runtest_setup(request.node)
+    assert len(later_s) == 1 and later_s[0] > 2 * usual_s
 
 
 def test_proxy_passes_what_it_gets(redis_server: EmbeddedRedis) -> None:

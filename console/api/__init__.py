@@ -32,7 +32,7 @@ from console.api.messages import (  # noqa: F401  (of `routers.topics`)
     clusters,
     consuming,
     dead_letters,
-    messages,
+    queries,
     record,
     reports,
     searching,
@@ -40,7 +40,7 @@ from console.api.messages import (  # noqa: F401  (of `routers.topics`)
     why,
 )
 from console.api.runs import findings, reconciliations, schedules  # noqa: F401  (of `routers.topics`)
-from console.api.sending import sending, sets  # noqa: F401  (of `routers.topics`)
+from console.api.sending import send, sets  # noqa: F401  (of `routers.topics`)
 from console.api.streams import entries, groups, routes  # noqa: F401  (of `routers.topics`)
 from console.api.topics import (  # noqa: F401  (of `routers.topics`)
     bands,
@@ -53,8 +53,8 @@ from console.api.topics import (  # noqa: F401  (of `routers.topics`)
     order,
     ownership,
     problems,
+    status,
     tenants,
-    topics,
     windows,
 )
 

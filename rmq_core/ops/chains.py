@@ -59,6 +59,7 @@ class Followed(Before, Protocol):
     topic: str
     slot: int
     raw_id: bytes
+    receipt: int
 
     @property
     def raw_body(self) -> Any: ...
@@ -83,39 +84,55 @@ def load_bodies(keyspace: Keyspace, topic: Topic, deliveries: Sequence[Delivery]
         for request in (("HGET", keys.body, raw_id), ("HGET", keys.replaced, raw_id), ("ZSCORE", keys.prepare, raw_id))
     ]
     for each, body, replaced, receipt in zip(some, replies[::3], replies[1::3], replies[2::3], strict=True):
-        valid = receipt is not None and int(float(receipt)) == each.receipt
+        valid = _is_receipt(receipt, each.receipt)
         each.set_body(((body if replaced is None else replaced) if valid else None) or None)
 
 
 def succeeded(keyspace: Keyspace, deliveries: Iterable[Followed], send: Send) -> Operation[None]:
     """Sends what follows these. Call before they are acknowledged."""
-    for each in deliveries:
-        if not is_followed(each):
-            continue
-        plan = plan_of(each.headers)
-        if plan.if_done is not None:
-            yield from _send(plan.if_done, send, each.topic, each.slot, each.raw_id, each)
-        if plan.member is not None:
-            name, number = plan.member
-            key = keyspace.together(name)
-            (then,) = yield [Call(script("together_done"), [key], [number])]
-            if then:
-                last = Addressed.from_value(json.loads(then))
-                yield from _send(last, send, each.topic, each.slot, each.raw_id, each, of=f"set {name}")
-                yield [("DEL", key)]
+    for _, each in (yield from _still_there(keyspace, deliveries)):
+        yield from _follow(keyspace, each, send)
 
 
 def all_succeeded(keyspace: Keyspace, deliveries: Sequence[Followed], send: Send) -> Operation[dict[int, RMQError]]:
     """The same of several; which of them must not be acknowledged, because what follows is refused."""
     refused: dict[int, RMQError] = {}
-    for position, each in enumerate(deliveries):
+    for position, each in (yield from _still_there(keyspace, deliveries)):
         try:
-            yield from succeeded(keyspace, [each], send)
+            yield from _follow(keyspace, each, send)
         except ConnectionLost:
             raise
         except RMQError as error:
             refused[position] = error
     return refused
+
+
+def _still_there(keyspace: Keyspace, deliveries: Iterable[Followed]) -> Operation[list[tuple[int, Followed]]]:
+    """Those that are followed, with their places. What is stale is not: it may be cancelled, or dead, by now; or done
+    and followed before."""
+    some = [(position, each) for position, each in enumerate(deliveries) if is_followed(each)]
+    if not some:
+        return []
+    scores = yield [("ZSCORE", keyspace.slot(each.topic, each.slot).prepare, each.raw_id) for _, each in some]
+    return [one for one, score in zip(some, scores, strict=True) if _is_receipt(score, one[1].receipt)]
+
+
+def _is_receipt(score: Any, receipt: int) -> bool:
+    return score is not None and int(float(score)) == receipt
+
+
+def _follow(keyspace: Keyspace, each: Followed, send: Send) -> Operation[None]:
+    plan = plan_of(each.headers)
+    if plan.if_done is not None:
+        yield from _send(plan.if_done, send, each.topic, each.slot, each.raw_id, each)
+    if plan.member is not None:
+        name, number = plan.member
+        key = keyspace.together(name)
+        (then,) = yield [Call(script("together_done"), [key], [number])]
+        if then:
+            last = Addressed.from_value(json.loads(then))
+            yield from _send(last, send, each.topic, each.slot, each.raw_id, each, of=f"set {name}")
+            yield [("DEL", key)]
 
 
 def dead(keyspace: Keyspace, topic: Topic, slot: int, send: Send) -> Operation[int]:

@@ -7,6 +7,8 @@ from typing import Any
 
 from asgiref.testing import ApplicationCommunicator
 
+from tests.support.waiting import PATIENCE_S
+
 
 class WebSocket(ApplicationCommunicator):
     """Connects, receives, sends; every wait is bounded."""
@@ -26,18 +28,18 @@ class WebSocket(ApplicationCommunicator):
 
     async def connect(self) -> bool:
         await self.send_input({"type": "websocket.connect"})
-        answer = await self.receive_output(timeout=60)
+        answer = await self.receive_output(timeout=PATIENCE_S)
         return answer["type"] == "websocket.accept"
 
     async def receive(self) -> Any:
         """The next message, which must be text with JSON in it."""
-        event = await self.receive_output(timeout=60)
+        event = await self.receive_output(timeout=PATIENCE_S)
         assert event["type"] == "websocket.send", event
         return json.loads(event["text"])
 
     async def closed_with(self) -> int:
         """The code with which the server closes."""
-        event = await self.receive_output(timeout=60)
+        event = await self.receive_output(timeout=PATIENCE_S)
         assert event["type"] == "websocket.close", event
         return event["code"]
 
@@ -46,4 +48,4 @@ class WebSocket(ApplicationCommunicator):
 
     async def disconnect(self) -> None:
         await self.send_input({"type": "websocket.disconnect", "code": 1000})
-        await self.wait(60)
+        await self.wait(PATIENCE_S)

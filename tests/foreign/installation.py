@@ -123,7 +123,7 @@ class Shop:
         assert all(each.poll() is None for each in self._running), self.log
         try:
             return self.get(self.console + "api/v1/health/ready")[0] == 200
-        except urllib.error.URLError:
+        except (OSError, urllib.error.URLError):  # it may listen before it has the time to answer
             return False
 
     def client(self) -> RMQ:

@@ -22,7 +22,7 @@ from rmq_core.ownership.session import Session
 from tests.ownership.conftest import kazoo, quick_config
 from tests.ownership.expiry import expire
 from tests.support.proxy import TcpProxy
-from tests.support.waiting import wait_until_async
+from tests.support.waiting import PATIENCE_S, wait_until_async
 
 TTL_MS = 600
 NewElection = Callable[..., Awaitable[Election]]
@@ -161,7 +161,7 @@ async def test_work_is_run_again_after_a_loss(redis_server: EmbeddedRedis, names
                     client.set(f"lease{{{namespace}:keeper}}", "99 somebody else", px=200)
                     await asyncio.Event().wait()
 
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(PATIENCE_S):
                 await run_elected(await make("ann"), work)
     assert len(tokens) == 2
     assert tokens[0] < tokens[1]

@@ -12,7 +12,7 @@ from rmq_core.worker.fair_share import FairShare
 from rmq_core.worker.threads import Threads
 from rmq_core.worker.topic_runner import TopicRunner
 from rmq_core.worker.topic_work import TopicWork
-from tests.support.waiting import wait_until_async
+from tests.support.waiting import PATIENCE_S, wait_until_async
 
 
 async def test_who_gives_up_waiting_for_a_turn_is_passed_over() -> None:
@@ -43,7 +43,7 @@ async def test_a_turn_granted_to_who_gave_up_goes_to_the_next() -> None:
     await asyncio.sleep(0)
     gate.release()  # granted to the first, which has not run since
     first.cancel()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         await second
     assert first.cancelled()
     assert gate.running == 2

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import faulthandler
 import os
 import sys
 import warnings
@@ -23,19 +22,14 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 HERE = f"{Path(__file__).parent}{os.sep}"
-PATIENCE_S = 900  # Spark starts slowly on a busy machine
+PATIENCE_S = 3_600
+"""Many jobs of Spark on a busy machine. To break one off leaves nothing of Spark to those that follow."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if str(item.path).startswith(HERE):
             item.add_marker(pytest.mark.timeout(PATIENCE_S))
-
-
-@pytest.fixture(autouse=True)
-def patience() -> None:
-    """The net under all tests is too tight for Spark on a busy machine; `PATIENCE_S` holds instead."""
-    faulthandler.cancel_dump_traceback_later()
 
 
 @pytest.fixture(scope="session")

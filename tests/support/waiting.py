@@ -11,7 +11,7 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-PATIENCE_S = 90
+PATIENCE_S = 120
 """Of a machine that is busy with other things; what is true sooner is seen sooner."""
 _FIRST_LOOK_S = 0.002
 _SLOWEST_LOOK_S = 0.1

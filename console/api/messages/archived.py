@@ -27,7 +27,7 @@ class ArchivedLife(Schema):
     steps: list[Step]
 
 
-class Archived(Schema):
+class ArchivedMessage(Schema):
     """`lives`: one per slot that has known the id. `first`, `last`: the days (UTC) that were looked at; null: there was
     none. `before`: ask with it to go on further back; null: everything was looked at."""
 
@@ -39,7 +39,7 @@ class Archived(Schema):
 
 @router.get(
     "/{rmq_topic:topic}/archived/{path:id}",
-    response=Archived,
+    response=ArchivedMessage,
     by_alias=True,
     tags=["record"],
     url_name="archived",

@@ -11,7 +11,7 @@ from console.access import Permission
 from console.api.http.callers import caller_of
 from console.api.http.routers import topics as router
 from console.api.http.schemas import MessageId, TopicName
-from console.api.messages.messages import canonical
+from console.api.messages.queries import canonical
 from console.api.messages.record import Life, lives_of
 from console.api.topics.slots import Slot
 from console.serializers.audit import entry_json

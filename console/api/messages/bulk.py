@@ -16,7 +16,7 @@ from console.api.http.errors import invalid
 from console.api.http.routers import topics as router
 from console.api.http.schemas import ID_MAX, ActionOutcome, BigIn, Confirm, Reason, Strict, Text, TopicName
 from console.api.http.states import AskedBacklogState
-from console.api.messages.messages import Rescheduling, canonical, outcome_of, refs_of
+from console.api.messages.queries import Rescheduling, canonical, outcome_of, refs_of
 from console.api.operations import OperationView, operation_of
 from console.api.rows import Row, row_of
 from console.engine import engine

@@ -23,7 +23,7 @@ from console.api.http.schemas import BigOut, Name, Strict, Text, TopicName, loss
 from console.api.messages.polls import TopicPolls, polls_of
 from console.api.messages.receipts import NotAReceipt, delivery_of, receipt_of
 from console.api.rows import content_fields
-from console.api.sending.sending import engine_for
+from console.api.sending.send import engine_for
 from console.engine import AsyncEngine, async_engine
 from console.options import options
 from console.serializers.follow_ups import Sees, headers_json

@@ -16,9 +16,9 @@ from console.api.http.downloads import download
 from console.api.http.routers import topics as router
 from console.api.http.schemas import ID_MAX, Cursor, Limit, NeededReason, Strict, TopicName
 from console.api.messages.bulk import DeadFilter
-from console.api.messages.messages import canonical, page_of
+from console.api.messages.queries import canonical, page_of
 from console.api.rows import Rows
-from console.api.sending.sending import content_of
+from console.api.sending.send import content_of
 from console.api.topics.slots import Slot, check_slot
 from console.serializers.text import FORMATS
 from console.usecases import resending

@@ -11,7 +11,7 @@ from console.access import Permission
 from console.api.http.callers import caller_of
 from console.api.http.routers import topics as router
 from console.api.http.schemas import MessageId, TopicName
-from console.api.messages.messages import Basis
+from console.api.messages.queries import Basis
 from console.engine import engine
 from console.serializers.messages import report_json
 from rmq_core.model.states import State

@@ -13,7 +13,7 @@ from console.api.http.errors import invalid
 from console.api.http.routers import topics as router
 from console.api.http.schemas import ID_MAX, Cursor, Limit, TopicName
 from console.api.http.states import AskedState
-from console.api.messages.messages import Basis, canonical, views_of
+from console.api.messages.queries import Basis, canonical, views_of
 from console.api.messages.record import Recorded, lives_of
 from console.api.rows import Messages, Row, message_of, row_of
 from console.engine import engine

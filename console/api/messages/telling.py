@@ -12,7 +12,7 @@ from pydantic import ConfigDict, Field, JsonValue, model_validator
 from console.api.http.routers import topics as router
 from console.api.http.schemas import Name, Strict, Text, TopicName
 from console.api.messages.consuming import RECEIPT_MAX, delivery_at, load_bodies, may_consume
-from console.api.sending.sending import engine_for
+from console.api.sending.send import engine_for
 from rmq_core.client.arguments import UNSET
 from rmq_core.model.report import LINE_MAX
 from rmq_core.streams.members import signature

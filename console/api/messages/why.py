@@ -11,7 +11,7 @@ from console.access import Permission
 from console.api.http.callers import caller_of
 from console.api.http.routers import topics as router
 from console.api.http.schemas import MessageId, TopicName
-from console.api.messages.messages import Basis, canonical
+from console.api.messages.queries import Basis, canonical
 from console.api.topics.slots import Slot, check_slot
 from console.serializers.why import why_json
 from console.usecases import why as asking

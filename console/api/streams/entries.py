@@ -25,7 +25,7 @@ from console.api.http.schemas import (
     WithReason,
 )
 from console.api.messages.consuming import WAIT_MOST_MS
-from console.api.sending.sending import engine_for
+from console.api.sending.send import engine_for
 from console.api.topics.slots import Slot, check_slot
 from console.engine import engine
 from console.serializers.entries import entry_json, entry_row, full_content

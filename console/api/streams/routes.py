@@ -19,7 +19,7 @@ from console.api.http.lists import readable
 from console.api.http.preconditions import IfMatch, IfNoneMatch, tags_of
 from console.api.http.routers import topics as topics_router
 from console.api.http.schemas import ID_MAX, NEEDED_WHY, NEEDS_REASON, WHY, Reason, Strict, TopicName
-from console.api.messages.messages import canonical
+from console.api.messages.queries import canonical
 from console.engine import engine
 from console.serializers.routes import redriven_json, route_etag, route_json
 from console.usecases import routes as store

@@ -18,7 +18,7 @@ from console.api.http.lists import readable
 from console.api.http.preconditions import IfMatch, IfNoneMatch, check_match, check_none_match, expected_version, stale
 from console.api.http.routers import topics as router
 from console.api.http.schemas import CONFIRM, NEEDS_REASON, WHY, Cursor, Limit, Reason, Strict, TopicName
-from console.api.topics.topics import Definition
+from console.api.topics.status import Definition
 from console.engine import engine
 from console.models import TopicRevision
 from console.serializers.topics import definition_json, etag, revision_json

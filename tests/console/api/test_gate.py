@@ -16,14 +16,15 @@ from django.utils import timezone
 from django.utils.functional import SimpleLazyObject
 
 from console.access import Permission, allowed
+from console.api.callers import still_there
+from console.api.errors import ApiError
 from console.api.handler import Handler
-from console.api.http.callers import still_there
-from console.api.http.errors import ApiError
 from console.models import ApiToken
 from console.usecases import tokens
 from tests.console.api.conftest import BASE, Caller, problem
 from tests.console.conftest import Queue
 from tests.support.console_options import set_options
+from tests.support.waiting import PATIENCE_S
 
 
 def test_without_credentials_nothing_is_open_but_health(queue: Queue, db: None) -> None:
@@ -206,9 +207,9 @@ async def _send(headers: list[tuple[bytes, bytes]], chunks: list[bytes]) -> tupl
     for number, chunk in enumerate(chunks):
         more = number < len(chunks) - 1
         await application.send_input({"type": "http.request", "body": chunk, "more_body": more})
-    start = await application.receive_output(5)
-    body = await application.receive_output(5)
-    await application.wait(60)
+    start = await application.receive_output(PATIENCE_S)
+    body = await application.receive_output(PATIENCE_S)
+    await application.wait(PATIENCE_S)
     return start["status"], json.loads(body["body"])
 
 

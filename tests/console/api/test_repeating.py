@@ -81,7 +81,7 @@ def test_what_failed_may_be_tried_again(
 ) -> None:
     queue.topic()
     with monkeypatch.context() as broken:
-        broken.setattr("console.api.topics.topics.perform", lambda *_: 1 / 0)
+        broken.setattr("console.api.topics.status.perform", lambda *_: 1 / 0)
         problem(operator.post("/topics/orders:pause", {}, Idempotency_Key="k"), 500, "internal")
     assert operator.post("/topics/orders:pause", {}, Idempotency_Key="k").status_code == 200
 

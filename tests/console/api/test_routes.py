@@ -16,6 +16,7 @@ from rmq_core import Route, RouteStatus, TopicKind
 from tests.console.api.conftest import Caller
 from tests.console.api.test_metrics import sample, scrape
 from tests.console.conftest import Queue
+from tests.support.waiting import PATIENCE_S
 
 BODY = {"source": "orders", "targets": [{"topic": "events"}, {"topic": "mail", "priority": 50, "when": {"e": "f"}}]}
 
@@ -139,7 +140,7 @@ def test_the_keeper_runs_routes(queue: Queue, caller: Callable[..., Caller]) -> 
 
     async def keep() -> None:
         task = Forwarding(new_async_engine(), LiveKeys(options().namespace))
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             while (await task.engine.inspector.routes())[0].forwarded == 0:
                 await task.round()
                 await asyncio.sleep(0.02)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
 
-from console.api.topics.topics import Definition
+from console.api.topics.status import Definition
 from console.engine import new_async_engine
 from console.keeper.sampler import Sampler
 from console.models import AuditEntry

@@ -12,6 +12,7 @@ from console.live import sockets
 from console.live.routing import live_sockets
 from tests.console.conftest import Queue
 from tests.console.test_sockets import opened, signed_in
+from tests.support.waiting import PATIENCE_S
 
 __all__ = ["signed_in"]  # a fixture
 
@@ -57,7 +58,7 @@ async def test_sockets_are_for_those_who_may_look(queue: Queue, signed_in: Any, 
 async def _still_open(socket: Any) -> bool:
     """Whatever comes within a moment is a frame, not a farewell."""
     while not await socket.receive_nothing(timeout=0.2):
-        event = await socket.receive_output(timeout=1)
+        event = await socket.receive_output(timeout=PATIENCE_S)
         if event["type"] == "websocket.close":
             return False
     return True

@@ -33,7 +33,7 @@ ARGUMENTS = [
     "--renderer-process-limit=1",  # of each profile: starting one is a sixth of what a page costs
 ]
 HERE = Path(__file__).parent
-LIMIT_S = 600
+LIMIT_S = 1_800
 ENDS_S = 60
 PATIENCE_MS = 60_000
 """The end of every wait: a machine may be busy with other things. Whatever is there sooner is met sooner."""

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from console.api.messages.consuming import TRUSTED_S
+from console.api.consuming import TRUSTED_S
 from console.config.serving import allow_many_connections
 from rmq_core import FixedTimeMessage
 from tests.console.api.test_polls import send
 from tests.console.conftest import Queue
 from tests.console.stack import Stack
-from tests.support.waiting import wait_until_async
+from tests.support.waiting import PATIENCE_S, wait_until_async
 
 CALLERS = 1_000
 allow_many_connections()  # of this process, which opens as many
@@ -78,7 +78,7 @@ async def test_a_thousand_wait_without_a_thread_each(stack: Stack, secrets: dict
     body = {"max": 1, "wait_ms": 30_000}
     warm = await Poll.open(stack.port, secrets["operator"], body)
     send(there, "warm")
-    assert (await asyncio.wait_for(warm.answer, 60))[0] == 200
+    assert (await asyncio.wait_for(warm.answer, PATIENCE_S))[0] == 200
     before = threads_of(web)
     callers: list[Poll] = []
     for _ in range(CALLERS // 50):
@@ -111,7 +111,7 @@ async def test_a_token_revoked_meanwhile_gets_nothing(stack: Stack, there: Queue
     # Who has waited for less is taken at the word it came with.
     await wait_until_async(lambda: time.monotonic() - begun > 8 * TRUSTED_S, what="the poll to have waited")
     send(there, "a")
-    status, found = await asyncio.wait_for(poll.answer, 60)
+    status, found = await asyncio.wait_for(poll.answer, PATIENCE_S)
     assert (status, found.get("code")) == (401, "token_revoked"), found
     assert there.find("a").row.state == "ready" and there.find("a").row.failures == 0
     await poll.close()

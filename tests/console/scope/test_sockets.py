@@ -16,7 +16,7 @@ from tests.console.api.test_walk_sockets import SOCKETS
 from tests.console.conftest import Queue
 from tests.console.scope.conftest import HIDDEN, MINE
 from tests.console.test_sockets import opened
-from tests.support.waiting import wait_until_async
+from tests.support.waiting import PATIENCE_S, wait_until_async
 
 pytestmark = [
     pytest.mark.django_db(transaction=True, serialized_rollback=True),
@@ -64,7 +64,7 @@ async def test_topics_that_are_taken_away_end_a_socket(
         await sync_to_async(rows.update)(patterns="mail")
 
         async def ended() -> bool:
-            event = await socket.receive_output(timeout=60)
+            event = await socket.receive_output(timeout=PATIENCE_S)
             return event["type"] == "websocket.close" and event["code"] == sockets.FORBIDDEN
 
         await wait_until_async(ended, what="the socket to be closed")

@@ -240,3 +240,40 @@ async def test_what_follows_is_of_the_same_tenant_unless_it_names_one(bench: Ben
     await bench.q.send("work", "dies", priority=20, tenant="acme", if_dead=ALARM)
     await bench.q.reject(await bench.take_one())
     assert [each.tenant for each in await bench.drain("alarm")] == ["acme"]
+
+
+@pytest.mark.parametrize("since", ["done", "cancelled", "dead", "handed out again"])
+async def test_what_is_acknowledged_too_late_is_not_followed(bench: Bench, since: str) -> None:
+    """It would follow what was cancelled or has died, or come twice."""
+    await topics(bench)
+    await bench.q.send("work", "pay", priority=20, if_done=SHIP)
+    late = await bench.take_one()
+    again = None
+    if since == "done":
+        assert await bench.q.ack(late) == ["done"]
+        assert len(await bench.drain("ship")) == 1
+    else:
+        await bench.q.release(late)
+        if since == "cancelled":
+            assert [each.status for each in await bench.control.cancel("work", [late.id])] == ["done"]
+        else:
+            again = await bench.take_one()
+            if since == "dead":
+                await bench.q.reject(again)
+    assert await bench.q.ack(late) == ["stale"]
+    assert await bench.drain("ship") == []
+    if since == "handed out again":
+        assert again is not None and await bench.q.ack(again) == ["done"]
+        assert len(await bench.drain("ship")) == 1
+
+
+async def test_what_is_acknowledged_too_late_completes_no_set(bench: Bench) -> None:
+    await topics(bench)
+    parts = [Addressed("work", name, priority=20) for name in ("pay", "pack")]
+    await bench.q.send_together("order", parts, if_done=SHIP)
+    late = await bench.take_one()
+    await bench.q.release(late)
+    assert [each.status for each in await bench.control.cancel("work", [late.id])] == ["done"]
+    assert await bench.q.ack(late) == ["stale"]
+    await bench.drain()
+    assert await bench.drain("ship") == []

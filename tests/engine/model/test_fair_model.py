@@ -80,7 +80,7 @@ class FairMachine(Machine):
         assert not lanes or used, "free lanes go with the last tenant"
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(1_200)
 def test_a_fair_topic_of_one_tenant_is_as_the_model_says(redis_server: EmbeddedRedis) -> None:
     machine = type("Machine", (FairMachine,), {"url": redis_server.url, "kind": TopicKind.PRIORITY})
     phases = NO_SHRINKING if settings().max_examples < 1_000 else settings().phases

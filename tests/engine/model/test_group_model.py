@@ -206,7 +206,7 @@ def test_what_is_read_again_has_its_place_before_what_is_open_though_entries_wer
     machine.teardown()
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(1_200)
 def test_a_group_does_what_the_model_does(redis_server: EmbeddedRedis) -> None:
     machine = type("Machine", (GroupMachine,), {"url": redis_server.url})
     phases = NO_SHRINKING if settings().max_examples < 1_000 else settings().phases

@@ -78,7 +78,7 @@ class HoldMachine(Machine):
         super().redis_is_as_the_model_says()
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(1_200)
 @pytest.mark.parametrize("kind", QUEUE_KINDS)
 def test_the_scripts_hold_as_the_model_does(redis_server: EmbeddedRedis, kind: TopicKind) -> None:
     machine = type("Machine", (HoldMachine,), {"url": redis_server.url, "kind": kind})

@@ -351,7 +351,7 @@ def failures_in(record: bytes | None) -> int:
     return int(record.split(b":")[1].split(b",")[0]) if record else 0
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(1_200)
 @pytest.mark.parametrize("kind", QUEUE_KINDS)
 def test_the_scripts_do_what_the_model_does(redis_server: EmbeddedRedis, kind: TopicKind) -> None:
     machine = type("Machine", (Machine,), {"url": redis_server.url, "kind": kind})

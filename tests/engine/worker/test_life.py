@@ -14,7 +14,7 @@ from rmq_core.queries import fleet
 from rmq_core.transport import notifications
 from rmq_core.worker import idle_slots, topic_work
 from tests.engine.worker.bench import WorkerBench
-from tests.support.waiting import wait_until_async
+from tests.support.waiting import PATIENCE_S, wait_until_async
 
 SHORT_MS = 500
 """Soon over, and long enough for a machine that stands still for a moment."""
@@ -321,5 +321,5 @@ async def test_a_stop_that_meets_news_of_a_definition_ends(bench: WorkerBench, t
         for _ in range(ticks):
             await asyncio.sleep(0)
         following.cancel()
-        await asyncio.wait({following}, timeout=60)
+        await asyncio.wait({following}, timeout=PATIENCE_S)
         assert following.cancelled()

@@ -11,13 +11,13 @@ import { endWords } from "./gone.js";
  * Look until something is found, or there is nothing more. `onStep` hears of each look that found nothing.
  * @param {string} ident
  * @param {AbortSignal} signal
- * @param {(found: Api.Archived) => void} onStep
+ * @param {(found: Api.ArchivedMessage) => void} onStep
  * @param {string | null} before only days before this one
- * @returns {Promise<Api.Archived>}
+ * @returns {Promise<Api.ArchivedMessage>}
  */
 export async function lookBack(ident, signal, onStep, before = null) {
   for (;;) {
-    /** @type {Api.Archived} */
+    /** @type {Api.ArchivedMessage} */
     const found = await get(ofTopic(page.topic.name, `/archived/${ofId(ident)}`), { before }, signal);
     if (found.lives.length || !found.before) return found;
     onStep(found);
@@ -25,7 +25,7 @@ export async function lookBack(ident, signal, onStep, before = null) {
   }
 }
 
-export const lookingWords = (/** @type {Api.Archived | null} */ found) =>
+export const lookingWords = (/** @type {Api.ArchivedMessage | null} */ found) =>
   found?.first
     ? fill(gettext("Looking in the archive, back to %(day)s by now…"), { day: found.first })
     : gettext("Looking in the archive…");
@@ -62,7 +62,7 @@ export class ArchiveLook {
     }
   }
 
-  looking(/** @type {Api.Archived | null} */ found, /** @type {string | null} */ before) {
+  looking(/** @type {Api.ArchivedMessage | null} */ found, /** @type {string | null} */ before) {
     const words = lookingWords(found);
     if (this.words && found) {
       this.words.textContent = words; // the focus on the button stays
@@ -78,7 +78,7 @@ export class ArchiveLook {
     return gettext("It is not in the queue, and the record does not have it.");
   }
 
-  show(/** @type {Api.Archived} */ found) {
+  show(/** @type {Api.ArchivedMessage} */ found) {
     this.words = null;
     replace(
       this.head,
@@ -95,7 +95,7 @@ export class ArchiveLook {
     this.steps.hidden = false;
   }
 
-  nothing(/** @type {Api.Archived} */ found) {
+  nothing(/** @type {Api.ArchivedMessage} */ found) {
     if (!this.steps.hidden) {
       this.words = null;
       replace(this.head, icon("inventory_2"), h("h2", {}, gettext("The archive has nothing earlier of it")));

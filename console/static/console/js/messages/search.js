@@ -27,7 +27,7 @@ export class Search {
     /** The id that was found. @type {string | null} */
     this.found = null;
     this.stop = new AbortController();
-    /** What the archive was last asked for. @type {{ text: string, look: Promise<Api.Archived> } | null} */
+    /** What the archive was last asked for. @type {{ text: string, look: Promise<Api.ArchivedMessage> } | null} */
     this.archived = null;
     this.input = h("input", {
       type: "search",
