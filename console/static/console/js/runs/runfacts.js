@@ -5,6 +5,8 @@ import { dateTime, exact } from "../core/format.js";
 import { page } from "../core/page.js";
 import { fill, gettext } from "../core/text.js";
 import { pairList } from "../parts/failure.js";
+import { counted, staying } from "./erase.js";
+import { sentence } from "./letgo.js";
 import { COPIES, FINDINGS, GAPS, scope } from "./runwords.js";
 
 /** @import { Pair } from "../parts/failure.js" */
@@ -57,6 +59,11 @@ export function runFacts(/** @type {Api.Detail} */ run) {
     [gettext("Finished"), run.finished_ms ? dateTime(run.finished_ms) : ""],
     [gettext("Nothing has moved since"), run.same_as ? other(run.same_as) : ""],
     [gettext("As it was at"), run.at_ms === null ? "" : dateTime(run.at_ms)],
+    [gettext("What it did"), run.archived ? archived(run.archived) : ""],
+    [gettext("Let go, as its topics want"), run.archived?.let_go.length ? run.archived.let_go.map(letGo) : ""],
+    [gettext("Erased"), run.erased && !run.dry_run ? counted(run.erased) : ""],
+    [gettext("Would be erased"), run.erased && run.dry_run ? counted(run.erased) : ""],
+    [gettext("Stays"), run.erased?.left_n ? staying(run.erased) : ""],
     [gettext("Copies, by topic and state"), run.restored?.counts?.length ? run.restored.counts.map(copies) : ""],
     [gettext("Compared with"), run.compared_with ? other(run.compared_with) : ""],
     [gettext("Changes"), changes.length ? changes : ""],
@@ -68,6 +75,19 @@ export function runFacts(/** @type {Api.Detail} */ run) {
   ];
   return pairList(all.filter(([, value]) => value));
 }
+
+function archived(/** @type {Api.Archived} */ did) {
+  return fill(
+    gettext("transitions written: %(rows)s; journal entries trimmed: %(trimmed)s; folders joined: %(compacted)s"),
+    {
+      rows: exact(did.rows),
+      trimmed: exact(did.trimmed),
+      compacted: exact(did.compacted),
+    },
+  );
+}
+
+const letGo = (/** @type {Api.LetGo} */ each) => h("div", {}, `${each.topic}: ${sentence(each)}`);
 
 /** @typedef {{events: number, known: number, from_scratch: Record<string, string>}} Read */
 /** @param {Read} said */
