@@ -110,6 +110,7 @@ ROUTES: dict[tuple[str, str], Route] = {
     ),
     ("POST", "/topics/{topic}/messages/{id}:restore"): Route(Action.RESTORE, "/topics/orders/messages/a:restore", {}),
     ("GET", "/topics/{topic}/content/{id}"): Route(READ, "/topics/orders/content/a"),
+    ("GET", "/topics/{topic}/archived/{id}"): Route(VIEW, "/topics/orders/archived/a"),
     ("GET", "/topics/{topic}/timeline/{id}"): Route(VIEW, "/topics/orders/timeline/a"),
     ("GET", "/topics/{topic}/records"): Route(VIEW, "/topics/orders/records"),
     ("GET", "/topics/{topic}/dead"): Route(VIEW, "/topics/orders/dead"),
