@@ -115,16 +115,16 @@ def prepared(session: SparkSession, folder: Path, waiting: int, new: int) -> Pre
     with _server(now) as server:
         inputs = inputs_of(server, now)
         with RMQ(server.url, NAMESPACE) as client:
-            work = Topic("work", TopicKind.PRIORITY, slots=SLOTS, journal=Journal.EVENTS, journal_max=0)
-            client.define(work)
-            client.define(replace(work, name="open", journal=Journal.FULL))
+            plain = Topic("work", TopicKind.PRIORITY, slots=SLOTS, journal=Journal.EVENTS, journal_max=0)
+            client.define(replace(plain, name="open", journal=Journal.FULL))
+            work = client.define(plain)
             archive(session, inputs.options, f"{now}/archive", compacting=False)
             client.send_many("open", (PriorityMessage(f"open-{i:08d}", priority=PRIORITY) for i in range(waiting)))
             archive(session, inputs.options, f"{now}/archive", compacting=False)
             reconciled(session, inputs)
             done(client, work, new)
-        with server.client(socket_timeout=LOADED_WITHIN_S) as plain:
-            plain.execute_command("SAVE")
+        with server.client(socket_timeout=LOADED_WITHIN_S) as bare:
+            bare.execute_command("SAVE")
         place.mkdir(parents=True)
         shutil.move(now / "archive", place / "archive")
         shutil.move(now / "redis" / "dump.rdb", found.dump)

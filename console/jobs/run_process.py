@@ -180,7 +180,20 @@ def _restored(report: dict[str, Any]) -> dict[str, Any]:
         for topic, each in list(report.get("counts", {}).items())[:TOPICS_MOST]
         for state, n in each.items()
     ]
-    return {"back": back, "present": present, "said": said, "counts": counts}
+    return {"back": back, "present": present, "said": said, "counts": counts, **_left_out(report)}
+
+
+def _left_out(report: dict[str, Any]) -> dict[str, Any]:
+    """What a restore could not put back: slots by topic and reason, and topics as a whole."""
+    slots: dict[tuple[str, str], list[int]] = {}
+    for each in report["left_out"]:
+        slots.setdefault((shown(str(each["topic"])), shown(str(each["reason"]))), []).append(int(each["slot"]))
+    several = [
+        {"topic": topic, "reason": reason, "slots": sorted(numbers)}
+        for (topic, reason), numbers in sorted(slots.items())
+    ]
+    names = {name: [shown(str(each)) for each in report.get(name, ())][:TOPICS_MOST] for name in ("deleted", "streams")}
+    return {"left_out": several[:TOPICS_MOST], **names}
 
 
 def _archived(report: dict[str, Any]) -> dict[str, Any]:

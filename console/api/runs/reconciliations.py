@@ -24,6 +24,7 @@ from console.clock import now_ms
 from console.models import Reconciliation
 from console.serializers import runs as shapes
 from console.usecases.runs import archive_records, erasing, run_places, runs
+from console.usecases.runs.clean import clean_topics
 from console.usecases.runs.runs import RunRequest
 from rmq_core.errors import UnknownTopic
 from rmq_core.model.text import check_name
@@ -236,6 +237,23 @@ class Trend(Schema):
     runs: list[Point]
 
 
+class CleanTopic(Schema):
+    """Its last reconciliation, `run`, ended `at_ms` with so many `findings`; `complete` false: its journal had gaps.
+    `clean_since_ms`: from then on no run found anything, or lacked anything; null: the last one did."""
+
+    topic: str
+    clean_since_ms: int | None
+    at_ms: int
+    run: str
+    findings: int
+    complete: bool
+
+
+class Clean(Schema):
+    topics: list[CleanTopic]
+    as_of_ms: int
+
+
 class Ledgers(Schema):
     ledgers: list[str]
 
@@ -305,6 +323,12 @@ def forgotten(request: HttpRequest, limit: Limit = 50) -> dict[str, Any]:
         "here": archive_records.archive_folder() is not None,
         "as_of_ms": now_ms(),
     }
+
+
+@router.get("/clean", response=Clean, url_name="reconciliation-clean", summary="Since when each topic is clean")
+def clean(request: HttpRequest) -> dict[str, Any]:
+    """As far as runs are kept."""
+    return {"topics": clean_topics(looker(request).user), "as_of_ms": now_ms()}
 
 
 @router.get("/ledgers", response=Ledgers, url_name="reconciliation-ledgers", summary="Business ledgers on the server")

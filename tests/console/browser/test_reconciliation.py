@@ -102,7 +102,8 @@ def assert_rehearsed(page: Page, stack: Stack, client: RMQ) -> None:
     expect(progress).to_contain_text("Done", timeout=SPARK_MS)
     facts = page.locator(".rc-pairs")
     expect(facts).to_contain_text("reconciled: 1 waiting")
-    expect(facts).to_contain_text("left out: topic reconciled, slot 1: its history is not whole")
+    expect(facts).to_contain_text("Left out, slot by slot")
+    expect(facts).to_contain_text("reconciled, slot 1: It was read and trimmed before anything was archived")
     with RMQ(client.target.url, "drill", allow_eviction=True) as there:
         assert there.connection.run([("ZRANGE", there.keyspace.slot("reconciled", 0).store, 0, -1)]) == [[b"m4"]]
         Control(there).delete_topic("reconciled", force=True)

@@ -11,6 +11,7 @@ import { OPERATION_STATES } from "../operations/operationwords.js";
 import { Choice } from "../parts/choice.js";
 import { guardedButton } from "../parts/guardedbutton.js";
 import { LiveList, nameCell, showStart } from "../parts/livelist.js";
+import { CleanCard } from "../runs/cleancard.js";
 import { askErasure } from "../runs/erase.js";
 import { LetGoCard } from "../runs/letgo.js";
 import { RunBar } from "../runs/runbar.js";
@@ -65,6 +66,7 @@ const erase = guardedButton(
 const kind = new Choice(gettext("Job"), "kind", [["", gettext("All")], ...Object.entries(JOBS)], () => list.restart());
 const schedules = h("section", { class: "rc-card", "aria-label": gettext("Schedules") });
 const charts = new RunCharts();
+const clean = new CleanCard();
 const letGo = new LetGoCard();
 const list = new LiveList({
   ask: async (query) => {
@@ -90,6 +92,7 @@ replace(
   h("div", { class: "rc-head" }, start, erase, kind.element, h("div", { class: "rc-status" }, list.asOf)),
   list.element,
   schedules,
+  clean.element,
   letGo.element,
   charts.element,
 );
@@ -100,6 +103,7 @@ function begun(/** @type {Api.Run | Api.Schedule} */ found, /** @type {boolean} 
 }
 
 async function showRest() {
+  clean.load();
   letGo.load();
   try {
     const [planned, trend] = await Promise.all([get("reconciliations/schedules"), get("reconciliations/trend")]);

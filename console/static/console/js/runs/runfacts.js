@@ -67,9 +67,14 @@ export function runFacts(/** @type {Api.Detail} */ run) {
     [gettext("Copies, by topic and state"), run.restored?.counts?.length ? run.restored.counts.map(copies) : ""],
     [gettext("Compared with"), run.compared_with ? other(run.compared_with) : ""],
     [gettext("Changes"), changes.length ? changes : ""],
+    [gettext("Left out, slot by slot"), run.restored?.left_out?.length ? run.restored.left_out.map(leftOut) : ""],
+    [gettext("Stay deleted, for somebody deleted them on purpose"), (run.restored?.deleted ?? []).join(", ")],
+    [gettext("Streams, which are not put back yet"), (run.restored?.streams ?? []).join(", ")],
     [
       gettext("What to know"),
-      run.restored?.said.length ? run.restored.said.map((/** @type {string} */ each) => h("div", {}, each)) : "",
+      run.restored?.said.length && !run.restored.left_out
+        ? run.restored.said.map((/** @type {string} */ each) => h("div", {}, each))
+        : "",
     ],
     [gettext("Gaps in journals"), gaps.length ? gaps : ""],
   ];
@@ -85,6 +90,24 @@ function archived(/** @type {Api.Archived} */ did) {
       compacted: exact(did.compacted),
     },
   );
+}
+
+/** Slots of a topic that lost something and get nothing back, and why. */
+function leftOut(/** @type {{ topic: string, reason: string, slots: number[] }} */ each) {
+  const where = fill(gettext("%(topic)s, slot %(slot)s"), { topic: each.topic, slot: ranges(each.slots) });
+  return h("div", {}, `${where}: ${GAPS[each.reason] ?? each.reason}`);
+}
+
+/** Of numbers that ascend: 0–3, 7. */
+export function ranges(/** @type {number[]} */ numbers) {
+  /** @type {[number, number][]} */
+  const found = [];
+  for (const each of numbers) {
+    const last = found.at(-1);
+    if (last && each === last[1] + 1) last[1] = each;
+    else found.push([each, each]);
+  }
+  return found.map(([first, last]) => (first === last ? `${first}` : `${first}–${last}`)).join(", ");
 }
 
 const letGo = (/** @type {Api.LetGo} */ each) => h("div", {}, `${each.topic}: ${sentence(each)}`);

@@ -69,6 +69,7 @@ export const GAPS = {
   missing: `${gettext("Entries were trimmed by hand, or lost with a server.")} ${AFRESH}`,
   file: gettext("The archive had them and has lost them: bring its files back from a backup."),
   slot: gettext("The archive has nothing of this slot any more: bring its files back from a backup."),
+  unwatched: gettext("Its journal was off while it was worked off: nobody knows what has ended since."),
   doubled: gettext("The archive holds entries twice: somebody has copied folders of it. Take the copies away."),
   forked: `${gettext("The server has lost the end of its journal, and gone on with the same numbers: messages that came at that time may be lost, or come twice.")} ${AFRESH}`,
   restarted: gettext("The server has lost the end of its journal: restore what the archive holds."),
