@@ -148,6 +148,32 @@ async def test_skipping(bench: Bench) -> None:
         await bench.control.skip("other", "a")
 
 
+@pytest.mark.parametrize("skip_after_ms", [0, 50])
+async def test_what_a_skip_has_passed_never_comes_back(bench: Bench, skip_after_ms: int) -> None:
+    await bench.topic(slots=1, in_order=True, skip_after_ms=skip_after_ms)
+    await bench.q.send_many("work", [made(version) for version in (12, 13)])
+    assert await bench.q.take("work", 10) == []
+    assert await bench.control.skip("work", "a", to=15) == (True, 15)
+    await bench.q.send("work", made(15))
+    assert await texts(bench) == ["a15"]
+    assert await waits(bench) == []
+    await bench.q.send("work", made(17))
+    found: list[str] = []
+
+    async def goes_on() -> bool:
+        found.extend(await texts(bench))
+        return bool(found)
+
+    if skip_after_ms:
+        await bench.until(goes_on, "the order to go on without what is missing")
+    else:
+        assert await texts(bench) == []
+        assert await bench.control.skip("work", "a") == (True, 17)
+        await goes_on()
+    assert found == ["a17"]
+    assert (await bench.inspector.sample(["work"]))[0].held == 0
+
+
 async def test_what_is_cancelled_while_it_waits_is_forgotten(bench: Bench) -> None:
     await bench.topic(in_order=True)
     await bench.q.send_many("work", [made(2), made(3), made(2, "b")])

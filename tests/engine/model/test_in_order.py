@@ -12,7 +12,7 @@ from rmq_core import Delivery, MessageRef, Topic
 from rmq_core.testing import TestQueue
 from tests.support.profiles import NO_SHRINKING
 
-names = st.tuples(st.sampled_from("ab"), st.integers(1, 5))
+names = st.tuples(st.sampled_from("ab"), st.integers(1, 7))
 ALL = 50
 
 
@@ -120,6 +120,13 @@ class Machine(RuleBasedStateMachine):
         if early:
             self.last[key] = min(early) - 1
         self.take()
+
+    @rule(name=names)
+    def skip_to(self, name: tuple[str, int]) -> None:
+        key, to = name
+        if to > self.last[key]:
+            assert self.queue.control.skip("t", key, to=to) == (True, to)
+            self.last[key] = to - 1
 
 
 def test_whatever_is_done_in_whatever_order() -> None:

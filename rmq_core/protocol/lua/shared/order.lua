@@ -37,10 +37,21 @@ if ORDER then
     return nil
   end
 
-  -- The lowest version of a key that waits; nil: none does.
+  -- The lowest version of a key that waits; nil: none does. Those that its order has passed by, by a skip, go to their places,
+  -- where the next take ends them as outdated: none of them may be the next one again.
   function ORDER.lowest_waiting(key)
+    local following = (ORDER.last_handled(key) or 0) + 1
+    for _, mark in ipairs(passed_waits(key, following, GONE_MOST)) do
+      local id = key .. '#' .. ms_text(tonumber(string.sub(mark, -16)))
+      local score = waits_at(id)
+      redis.call('ZREM', ORDER_WAITS, mark)
+      if score then
+        lift_one(id, score)
+        count('lifted', 1)
+      end
+    end
     for _ = 1, GONE_MOST do
-      local mark = first_wait(key)
+      local mark = first_wait(key, following)
       if not mark then
         break
       end
@@ -50,7 +61,9 @@ if ORDER then
       end
       redis.call('ZREM', ORDER_WAITS, mark)
     end
-    redis.call('ZREM', ORDER_SINCE, key)
+    if not first_wait(key, 0) then
+      redis.call('ZREM', ORDER_SINCE, key)
+    end
     return nil
   end
 
@@ -91,8 +104,8 @@ if ORDER then
   -- The order of a key goes on with that version, whatever there was before it.
   function ORDER.skip_to(key, version)
     local last = ORDER.last_handled(key) or 0
-    let_go(key, version)
     redis.call('HSET', ORDER_LAST, key, ms_text(version - 1))
+    let_go(key, version)
     count('skipped', math.max(0, version - 1 - last))
   end
 

@@ -8,16 +8,22 @@ local function wait_mark(key, version)
   return wait_prefix(key) .. string.format('%016d', version)
 end
 
--- The first mark of a key; nil: nothing of it waits.
-local function first_wait(key)
-  local prefix = wait_prefix(key)
-  return redis.call('ZRANGEBYLEX', ORDER_WAITS, '[' .. prefix, '[' .. prefix .. '\255', 'LIMIT', 0, 1)[1]
+-- The first mark of a key from a version on; nil: nothing of it waits.
+local function first_wait(key, version)
+  local till = '[' .. wait_prefix(key) .. '\255'
+  return redis.call('ZRANGEBYLEX', ORDER_WAITS, '[' .. wait_mark(key, version), till, 'LIMIT', 0, 1)[1]
+end
+
+-- Marks of versions of a key before that one, at most so many.
+local function passed_waits(key, version, most)
+  local from, till = '[' .. wait_prefix(key), '(' .. wait_mark(key, version)
+  return redis.call('ZRANGEBYLEX', ORDER_WAITS, from, till, 'LIMIT', 0, most)
 end
 
 -- It waits no more.
 local function forget_wait(id)
   local key, version = string.match(id, '^(.+)#(%d+)$')
-  if key and redis.call('ZREM', ORDER_WAITS, wait_mark(key, version)) == 1 and not first_wait(key) then
+  if key and redis.call('ZREM', ORDER_WAITS, wait_mark(key, version)) == 1 and not first_wait(key, 0) then
     redis.call('ZREM', ORDER_SINCE, key)
   end
 end
