@@ -6,6 +6,7 @@ import os
 import shutil
 import time
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from rmq_core.embedded.redis import EmbeddedRedis
@@ -17,12 +18,14 @@ class PrivateRedis(EmbeddedRedis):
     """`with PrivateRedis() as server:`; `server.url` is what programs connect to.
 
     It is the redis-server on PATH (Debian's 7.0 is the reference), else the embedded default; BENCH_REDIS names another
-    program, or with `embedded` the default. Without a password, for not every peer can be told one.
+    program, or with `embedded` the default. Without a password, for not every peer can be told one. `dir`: of the
+    dump it begins with.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, dir: Path | None = None, *, start_timeout_s: float = 30) -> None:
         named = os.environ.get("BENCH_REDIS") or shutil.which("redis-server")
-        super().__init__(executable=None if named == "embedded" else named, password="")
+        program = None if named == "embedded" else named
+        super().__init__(dir, executable=program, password="", start_timeout_s=start_timeout_s)
 
     def info(self) -> dict[str, Any]:
         with self.client() as client:

@@ -75,6 +75,7 @@ class Action(StrEnum):
     RECONCILE = "reconcile"
     ARCHIVE = "archive"
     RESTORE_ALL = "restore_all"
+    ERASE = "erase"
     SCHEDULE = "schedule"
     REPAIR = "repair"
     UNFENCE = "unfence"
@@ -131,6 +132,7 @@ NEEDED: dict[Action, Permission] = {
     Action.RECONCILE: Permission.OPERATE,
     Action.ARCHIVE: Permission.OPERATE,
     Action.RESTORE_ALL: Permission.ADMINISTER,
+    Action.ERASE: Permission.ADMINISTER,
     Action.SCHEDULE: Permission.EDIT_TOPICS,
     Action.REPAIR: Permission.OPERATE,
     Action.UNFENCE: Permission.ADMINISTER,

@@ -63,6 +63,9 @@ def _made_again(kind: type[RMQError], args: tuple[Any, ...]) -> RMQError:
 class RMQError(Exception):
     """Root of every error of this library; its text is written for the person who reads it."""
 
+    follow_up_to: str = ""
+    """To which topic something was to be sent that follows a message, where it is that which is refused."""
+
     def __reduce__(self) -> tuple[Any, ...]:
         # As it is, whatever its constructor takes: an error that cannot be made again breaks pools of processes.
         return _made_again, (type(self), self.args), self.__dict__

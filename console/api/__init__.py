@@ -26,6 +26,7 @@ from console.api.http.docs import Docs
 from console.api.http.gate import guarded
 from console.api.http.query_strings import strict_query
 from console.api.messages import (  # noqa: F401  (of `routers.topics`)
+    archived,
     biography,
     bulk,
     clusters,

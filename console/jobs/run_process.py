@@ -19,7 +19,7 @@ from console.jobs import kept_program
 from console.models import Reconciliation
 from console.models.progress import WorkState as State
 from console.usecases.audit import complete_run
-from console.usecases.runs import run_places, run_reports
+from console.usecases.runs import erasing, run_places, run_reports
 from rmq_core.model.text import shown
 
 log = logging.getLogger("console.reconciliation")
@@ -32,6 +32,8 @@ GRACE_S = 15.0
 SENTENCE_MAX = 2_000
 SAID_MOST, SAID_MAX = 100, 1_000
 """Sentences of a restore that are kept, and how long each may be; the log has them all."""
+LEFT_MOST = 1_000
+"""Messages of an erasure that stay, by name."""
 TOPICS_MOST = 500
 """Of which a restore's counts are kept."""
 
@@ -71,7 +73,8 @@ class Runner:
     def _work(self) -> None:
         path = run_places.log_of(self.run)
         path.parent.mkdir(parents=True, exist_ok=True)
-        with run_places.pinned_ledger(self.run) as ledger, path.open("ab") as output:
+        named = run_places.named(self.run)
+        with run_places.pinned_ledger(self.run) as ledger, named, path.open("ab") as output:
             child = kept_program.begin(self.run, ledger, output)
             try:
                 stopped = self._watch(child, output)
@@ -79,6 +82,8 @@ class Runner:
             finally:
                 child.kill()
                 child.wait()
+        if self.run.kind == "erase":
+            self.run.summary = self.run.summary | erasing.end(self.run)
         if stopped:
             self._end(State.STOPPED)
         elif code != 0:
@@ -117,6 +122,11 @@ class Runner:
                 return
             if self.run.kind == "restore" and "left_out" in report:
                 self.run.summary = self.run.summary | {"restored": _restored(report)}
+            if self.run.kind == "archive" and "rows" in report:
+                self.run.summary = self.run.summary | {"archived": _archived(report)}
+            if self.run.kind == "erase" and "transitions" in report:
+                self.run.summary = self.run.summary | {"erased": _erased(report)}
+                return  # the log may be read for longer than the names are kept
         output.write(line.encode() + b"\n")
         output.flush()
 
@@ -146,6 +156,7 @@ class Runner:
                 finished=run.finished,
                 stages=run.stages,
                 percent=run.percent,
+                asked=run.asked,
                 summary=run.summary,
                 tables=run.tables,
                 complete=run.complete,
@@ -169,7 +180,39 @@ def _restored(report: dict[str, Any]) -> dict[str, Any]:
         for topic, each in list(report.get("counts", {}).items())[:TOPICS_MOST]
         for state, n in each.items()
     ]
-    return {"back": back, "present": present, "said": said, "counts": counts}
+    return {"back": back, "present": present, "said": said, "counts": counts, **_left_out(report)}
+
+
+def _left_out(report: dict[str, Any]) -> dict[str, Any]:
+    """What a restore could not put back: slots by topic and reason, and topics as a whole."""
+    slots: dict[tuple[str, str], list[int]] = {}
+    for each in report["left_out"]:
+        slots.setdefault((shown(str(each["topic"])), shown(str(each["reason"]))), []).append(int(each["slot"]))
+    several = [
+        {"topic": topic, "reason": reason, "slots": sorted(numbers)}
+        for (topic, reason), numbers in sorted(slots.items())
+    ]
+    names = {name: [shown(str(each)) for each in report.get(name, ())][:TOPICS_MOST] for name in ("deleted", "streams")}
+    return {"left_out": several[:TOPICS_MOST], **names}
+
+
+def _archived(report: dict[str, Any]) -> dict[str, Any]:
+    """What an archive did: transitions, entries of journals, and what it let go, for its topics want it no longer."""
+    counts = {name: int(report[name]) for name in ("rows", "trimmed", "compacted", "forgotten")}
+    several = list(report.get("let_go", ()))[:TOPICS_MOST]
+    return {**counts, "let_go": [_let_go(each) for each in several]}
+
+
+def _let_go(each: dict[str, Any]) -> dict[str, Any]:
+    counts = {name: int(each[name]) for name in ("days", "transitions", "freed_bytes")}
+    return {"topic": shown(str(each["topic"])), "before": shown(str(each["before"])), **counts}
+
+
+def _erased(report: dict[str, Any]) -> dict[str, Any]:
+    """What an erasure did, and what it left, and why (`redis`, `journal`)."""
+    left = [{name: shown(str(each[name])) for name in ("topic", "id", "why")} for each in report["left"]]
+    counts = {name: int(report[name]) for name in ("messages", "transitions", "days", "open")}
+    return {**counts, "left": left[:LEFT_MOST], "left_n": len(left)}
 
 
 def _last_lines(path: Path) -> str:

@@ -17,7 +17,7 @@ from console.jobs.run_process import Runner
 from console.models import PipelineSchedule, Reconciliation
 from console.usecases.audit import complete_run
 from console.usecases.job_queue import enqueue_run, waiting_runs
-from console.usecases.runs import run_places, runs
+from console.usecases.runs import erasing, run_places, runs
 
 log = logging.getLogger("console.reconciliation")
 
@@ -58,6 +58,7 @@ def pick_up(at_ms: int | None = None) -> None:
 def prune() -> None:
     """Forget runs that ended long ago, with their reports."""
     now = timezone.now()
+    erasing.forget_names(now)
     long_ago = Q(finished__lt=now - KEPT) | Q(finished__lt=now - KEPT_ARCHIVES, kind="archive")
     long_ago |= Q(finished__lt=now - KEPT_REPEATED, summary__has_key="same_as")
     for run in Reconciliation.objects.filter(long_ago).exclude(state__in=Reconciliation.LIVE)[:500]:

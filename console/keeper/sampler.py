@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -102,7 +102,7 @@ class Sampler:
         self.interval_ms = interval_ms
         self.lag_warning_ms = lag_warning_ms
         self._leads = leads
-        self._known: dict[str, _Known] = {}
+        self._known: defaultdict[str, _Known] = defaultdict(_Known)
         self._reader = TopicReader(engine)
         self._workers: list[WorkerInfo] = []
         self._listening: Counter[str] = Counter()
@@ -134,7 +134,7 @@ class Sampler:
                 self._known[name] = _Known(sparks=deque(map(int, values), maxlen=SPARKS))
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             log.warning("the history another keeper has left cannot be read, and starts again: %s", words_of(error))
-            self._known = {}
+            self._known = defaultdict(_Known)
 
     async def round(self) -> Round:
         """One round; raises the engine's errors when Redis is away."""
@@ -249,7 +249,7 @@ class Sampler:
             known.journal = await self.engine.client.run(journal_state(self.engine.client.keyspace, topic))
 
         for sample in samples:
-            self._known.setdefault(sample.topic.name, _Known()).journal = None
+            self._known[sample.topic.name].journal = None
         with_journals = [sample.topic for sample in samples if sample.journal_marks - {None}]
         await self._reader.each("its journal", with_journals, look)
 
@@ -259,7 +259,7 @@ class Sampler:
             return
         by_name = {sample.topic.name: sample for sample in samples}
         for name in by_name:
-            self._known.setdefault(name, _Known()).bands = None
+            self._known[name].bands = None
 
         async def look(topic: Topic) -> None:
             found = await self.engine.client.run(bands.note(self.engine.client.keyspace, by_name[topic.name]))
@@ -314,7 +314,7 @@ class Sampler:
         await run(acknowledgements.forget(self.keys.acknowledged, gone))
         self._acknowledged = {name: each for name, each in found.items() if name not in gone}
         for sample in samples:
-            known = self._known.setdefault(sample.topic.name, _Known())
+            known = self._known[sample.topic.name]
             known_of = self._acknowledged.get(sample.topic.name)
             if known_of is None or not sample.dead:  # as of most: nothing is to be asked
                 known.fresh_dead = known.unacknowledged.all_of(sample.dead)
@@ -324,7 +324,7 @@ class Sampler:
             )
 
     def _take_in(self, sample: TopicSample) -> TopicState:
-        known = self._known.setdefault(sample.topic.name, _Known())
+        known = self._known[sample.topic.name]
         numbers = known.tracker.update(sample)
         known.gaps.append(numbers.ledger_gap)
         bucket = sample.at_ms // SPARK_MS

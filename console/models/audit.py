@@ -36,6 +36,7 @@ LABELS = {
     "drop": _("drop dead letters"),
     "edit_group": _("edit a consumer group"),
     "edit_topic": _("edit a topic"),
+    "erase": _("erase messages from the archive"),
     "export": _("export"),
     "force_delete": _("delete a topic with its messages"),
     "hold": _("hold a key"),

@@ -23,6 +23,7 @@ class Kind(models.TextChoices):
     RECONCILE = "reconcile", _("reconciliation")
     ARCHIVE = "archive", _("archive")
     RESTORE = "restore", _("restore")
+    ERASE = "erase", _("erasure")
 
 
 class PipelineSchedule(models.Model):
@@ -46,7 +47,7 @@ class PipelineSchedule(models.Model):
 
 
 class Reconciliation(InProgress, models.Model):
-    """One run of a job: a reconciliation, or an archive or restore.
+    """One run of a job: a reconciliation, or an archive, restore or erasure.
 
     `topics` empty: all. Whoever runs it writes `runner` and `due_ms` (epoch ms by the console's clock); from `due_ms`
     on it is taken for dead. `stages`: [[name, started_ms, done, total], …] as far as it has come. `complete` false:
@@ -57,7 +58,9 @@ class Reconciliation(InProgress, models.Model):
     kind = models.CharField(max_length=10, choices=Kind.choices, default=Kind.RECONCILE)
     topics = JSONField(default=list)
     ledger = models.CharField(max_length=200, blank=True, default="")
-    asked = JSONField(default=dict, help_text="Of a restore: dry_run, into, at_ms.")
+    asked = JSONField(
+        default=dict, help_text="Of a restore: dry_run, into, at_ms; of an erasure: dry_run, ids, slot_bases."
+    )
     schedule = models.ForeignKey(PipelineSchedule, null=True, on_delete=models.SET_NULL, related_name="runs")
     reason = models.CharField(max_length=500, blank=True)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")

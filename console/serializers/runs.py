@@ -14,6 +14,7 @@ FIGURES = (
     *("lateness_p50_ms", "lateness_p95_ms", "lateness_p99_ms"),
     *("end_to_end_p50_ms", "end_to_end_p95_ms", "end_to_end_p99_ms"),
 )
+ERASED = ("messages", "transitions", "days", "open", "records", "findings", "left_n")
 SECRET = frozenset({"message", "error", "body", "content"})
 
 
@@ -59,11 +60,24 @@ def detail_json(run: Reconciliation, payload: bool, under_way: Reconciliation | 
         "compared_with": run.summary.get("compared_with"),
         "same_as": run.summary.get("same_as"),
         "restored": run.summary.get("restored"),
+        "erased": _erased(run, payload),
+        "archived": run.summary.get("archived"),
         "ledger_left_out": _left_out(_inputs(run).get("of_ledger")),
         "read": _read(run.summary.get("read")),
         "tables": tables,
         "waits": waits_json(run),
     }
+
+
+def _erased(run: Reconciliation, payload: bool) -> dict[str, Any] | None:
+    """What an erasure erased, or would."""
+    said = run.summary.get("erased")
+    if not isinstance(said, dict) or run.live:
+        return None
+    counts = {name: int(said.get(name) or 0) for name in ERASED}
+    left = [{**each, "id": each["id"] if payload else None} for each in said.get("left") or []]
+    known = bool(run.asked.get("ids") or run.asked.get("slot_bases"))
+    return {**counts, "left": left, "preview": known and run.asked.get("dry_run") is True and run.state == "done"}
 
 
 def waits_json(run: Reconciliation) -> dict[str, Any] | None:

@@ -45,6 +45,7 @@ ENGINE: Sections = {
         "topics": "rmq_core.cli.topics",
         "stats": "rmq_core.cli.topics",
         "tenants": "rmq_core.cli.tenants",
+        "limit-tenant": "rmq_core.cli.tenants",
         "bands": "rmq_core.cli.bands",
         "journal": "rmq_core.cli.journal",
         "pause": "rmq_core.cli.members",

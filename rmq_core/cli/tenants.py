@@ -7,19 +7,21 @@ from dataclasses import asdict
 import click
 
 from rmq_core.cli.shell import Shell, command
+from rmq_core.client.control import Control
 from rmq_core.client.inspector import Inspector
 from rmq_core.model.tenants import TenantTurn
 from rmq_core.queries.load import TENANTS_MOST
 
 HEADS: tuple[str, ...] = ("tenant", "sent /s", "share", "taken /s", "share")
-TURN_HEADS = ("next", "waiting", "weight", "of all turns")
+TURN_HEADS = ("next", "waiting", "weight", "of all turns", "limit")
 
 
 def _turn(found: tuple[str, TenantTurn] | None) -> tuple[str, ...]:
     if found is None:
-        return ("-", "0", "-", "-")
+        return ("-", "0", "-", "-", "")
     place, turn = found
-    return place, str(turn.waiting), str(turn.weight), f"{turn.share:.1%}"
+    limit = f"{turn.limit}, used up" if turn.capped and turn.limit != "held" else turn.limit
+    return place, str(turn.waiting), str(turn.weight), f"{turn.share:.1%}", limit
 
 
 @command
@@ -47,3 +49,17 @@ def tenants(shell: Shell, topic: str, limit: int) -> None:
         rows = [(*loads.get(tenant, (tenant, *"----")), *_turn(turns.get(tenant))) for tenant in named]
         heads += TURN_HEADS
     shell.table(asdict(found), heads, rows, "no message has named a tenant lately")
+
+
+@command
+@click.argument("topic")
+@click.argument("tenant")
+@click.argument("limit")
+def limit_tenant(shell: Shell, topic: str, tenant: str, limit: str) -> None:
+    """Cap one TENANT of a fair topic: LIMIT is held, 10/s, 5/min, 100/h, '3 at once', '10/s 3 at once', or ''.
+
+    Held, nothing of it is handed out. It is part of the topic's definition.
+    """
+    with shell.client() as rmq:
+        stored = Control(rmq).limit_tenant(topic, tenant, limit)
+    shell.show({"tenant_limits": stored.tenant_limits}, [stored.tenant_limits or "no tenant is limited"])

@@ -29,6 +29,7 @@ HEADS = (
 @click.option("--tenant-from", help="Where tenants are read from: header:NAME or key:SEPARATOR.")
 @click.option("--fair/--no-fair", default=None, help="Whether tenants take turns (priority topics).")
 @click.option("--tenant-weights", help="Who has more turns than others: acme=3,globex=10.")
+@click.option("--tenant-limits", help="Who may have how much: acme=held,globex=10/s,initech=3 at once.")
 @click.option("--versions-for-ms", type=int, help="No older version follows one handed out so long ago; 0: it may.")
 @click.option(
     "--on-failure",

@@ -169,6 +169,15 @@ class AsyncControl:
         """Starts the taking again."""
         return await self.client.run(self.client.paused(topic, False))
 
+    async def limit_tenant(self, topic: str | Topic, tenant: str, limit: str) -> Topic:
+        """Caps one tenant of a fair topic: ``held`` (nothing of its is handed out), ``10/s`` (also ``/min``, ``/h``),
+        ``3 at once``, or a rate and a number at once; "": no longer. Part of the definition. Raises `InvalidTopic`.
+        """
+        name = topic.name if isinstance(topic, Topic) else topic
+        return self.client.remember(
+            await self.client.run(registry.limit_tenant(self.client.keyspace, name, tenant, limit))
+        )
+
     async def delete_topic(self, name: str | Topic, force: bool = False) -> int:
         """Deletes a topic or a group with every key; returns how many messages went along. Raises `TopicNotEmpty`."""
         return await self.client.run(self.client.deleted(name, force))

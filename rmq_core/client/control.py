@@ -179,6 +179,14 @@ class Control:
         """Starts the taking again."""
         return self.client.run(self.client.paused(topic, False))
 
+    def limit_tenant(self, topic: str | Topic, tenant: str, limit: str) -> Topic:
+        """Caps one tenant of a fair topic: ``held`` (nothing of its is handed out), ``10/s`` (also ``/min``, ``/h``),
+        ``3 at once``, or a rate and a number at once; "": no longer. Part of the definition. Raises `InvalidTopic`.
+        """
+        name = topic.name if isinstance(topic, Topic) else topic
+        limited = registry.limit_tenant(self.client.keyspace, name, tenant, limit)
+        return self.client.remember(self.client.run(limited))
+
     def delete_topic(self, name: str | Topic, force: bool = False) -> int:
         """Deletes a topic or a group with every key; returns how many messages went along. Raises `TopicNotEmpty`."""
         return self.client.run(self.client.deleted(name, force))

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
+from urllib.parse import unquote_to_bytes
 
 from rmq_core.model.ids import id_to_text
 from rmq_core.model.scores import SHIFT
@@ -19,13 +20,13 @@ KEY_MAX = 512
 NOTE_MAX = 200
 FOR_MAX_MS = 366 * 86_400_000
 
-HoldOf: TypeAlias = Literal["id", "slot_basis", "failure", "order"]
+HoldOf: TypeAlias = Literal["id", "slot_basis", "failure", "order", "tenant"]
 """What it is of: a key; the others of a slot basis, which wait for one that failed, whose id is its note; all versions
-of a slot that wait for one before them (`queries.order` tells of these)."""
-_KINDS: dict[str, HoldOf] = {"i": "id", "b": "slot_basis", "f": "failure", "o": "order"}
+of a slot that wait for one before them (`queries.order` tells of these); what has failed of a tenant who is held."""
+_KINDS: dict[str, HoldOf] = {"i": "id", "b": "slot_basis", "f": "failure", "o": "order", "t": "tenant"}
 LETTERS: dict[HoldOf, str] = {of: letter for letter, of in _KINDS.items()}
 
-_HEAD = re.compile(rb"(\d+) ([ibfo]) (\d+) (\d+) (\d+) (\d+) ")
+_HEAD = re.compile(rb"(\d+) ([ibfot]) (\d+) (\d+) (\d+) (\d+) ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,7 @@ def _read(slot: int, mark: bytes) -> Iterator[Hold]:
         yield Hold(
             slot,
             _KINDS[kind.decode()],
-            mark[head.end() : middle],
+            unquote_to_bytes(mark[head.end() : middle]) if kind == b"t" else mark[head.end() : middle],
             int(since),
             int(until) or None,
             mark[middle:at].decode(errors="replace"),

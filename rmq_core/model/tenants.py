@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -14,6 +15,12 @@ FROM_MAX = 100
 WEIGHT_MAX = 100
 WEIGHTS_MOST = 100
 WEIGHTS_TEXT_MAX = 4_000
+LIMIT_MAX = 1_000_000
+SPANS = {"s": 1_000, "min": 60_000, "h": 3_600_000}
+LIMIT_RULE = "held, <n>/s, <n>/min, <n>/h, '<n> at once', or a rate and '<n> at once'; n from 1 to 1000000"
+_LIMIT = re.compile(
+    r"(?:(?P<messages>[0-9]{1,7})/(?P<span>s|min|h))?(?:(?:^|(?<=\w) )(?P<at_once>[0-9]{1,7}) at once)?", re.ASCII
+)
 FROM_RULE = "'header:<name>', 'key:<separator>', or '' where messages say it themselves"
 
 
@@ -58,6 +65,87 @@ def weights_of(text: str) -> dict[str, int]:
     return weights
 
 
+@dataclass(frozen=True, slots=True)
+class TenantLimit:
+    """What caps one tenant: ``held``, nothing of its is handed out; ``messages`` in ``span_ms`` at most (0: any);
+    ``at_once`` in flight at most (0: any)."""
+
+    held: bool = False
+    messages: int = 0
+    span_ms: int = 0
+    at_once: int = 0
+
+    def __str__(self) -> str:
+        if self.held:
+            return "held"
+        span = {span: name for name, span in SPANS.items()}.get(self.span_ms, "s")
+        parts = ([f"{self.messages}/{span}"] if self.messages else []) + (
+            [f"{self.at_once} at once"] if self.at_once else []
+        )
+        return " ".join(parts)
+
+    @property
+    def mark(self) -> str:
+        """As the mark of a slot says it, see ``lua/shared/tenant_limits.lua``."""
+        rate = f",r{self.messages}/{self.span_ms}" if self.messages else ""
+        return f"{',h' if self.held else ''}{rate}{f',c{self.at_once}' if self.at_once else ''}"
+
+
+def limit_of(text: str) -> TenantLimit | None:
+    """``held``, ``10/s``, ``3 at once`` or ``10/s 3 at once``; None: it is none of them."""
+    if text == "held":
+        return TenantLimit(held=True)
+    found = _LIMIT.fullmatch(text)
+    if found is None or not text:
+        return None
+    messages, at_once = int(found["messages"] or 0), int(found["at_once"] or 0)
+    given = [most for most, raw in ((messages, found["messages"]), (at_once, found["at_once"])) if raw is not None]
+    if not all(1 <= most <= LIMIT_MAX for most in given):
+        return None
+    return TenantLimit(False, messages, SPANS[found["span"]] if messages else 0, at_once)
+
+
+def limits_of(text: str) -> dict[str, TenantLimit]:
+    """``acme=held, globex=10/s`` as a mapping. Raises `InvalidTopic`."""
+    limits: dict[str, TenantLimit] = {}
+    for each in filter(None, (part.strip() for part in text.replace("\n", ",").split(","))):
+        tenant, _, said = (part.strip() for part in each.rpartition("="))
+        limit = limit_of(said)
+        if not tenant or limit is None:
+            raise InvalidTopic(f"tenant_limits says {each!r:.100}, which must be <tenant>={LIMIT_RULE}")
+        try:
+            check_tenant(tenant)
+        except InvalidMessage as error:
+            raise InvalidTopic(f"tenant_limits: {error}") from None
+        limits[tenant] = limit
+    if len(limits) > WEIGHTS_MOST:
+        raise InvalidTopic(f"tenant_limits names {len(limits)} tenants; it may name {WEIGHTS_MOST} at most")
+    return limits
+
+
+def with_limit(text: str, tenant: str, limit: str) -> str:
+    """Those limits with that one of a tenant; "": it has none. Raises `InvalidTopic`."""
+    limits = {name: str(each) for name, each in limits_of(text).items() if name != tenant}
+    if limit:
+        if not tenant or "," in tenant or "\n" in tenant or tenant != tenant.strip():
+            raise InvalidTopic(
+                f"a tenant with a limit must have a name without commas and outer spaces, not {tenant!r:.100}"
+            )
+        limits[tenant] = limit
+    wanted = ", ".join(f"{name}={each}" for name, each in limits.items())
+    check_limits(wanted)
+    return wanted
+
+
+def check_limits(limits: object) -> None:
+    """Raises `InvalidTopic` for what is no list of limits."""
+    if not isinstance(limits, str) or len(limits) > WEIGHTS_TEXT_MAX:
+        raise InvalidTopic(
+            f"tenant_limits must be text like 'acme=held, globex=10/s', of at most {WEIGHTS_TEXT_MAX} characters"
+        )
+    limits_of(limits)
+
+
 def check_weights(weights: object) -> None:
     """Raises `InvalidTopic` for what is no list of weights."""
     if not isinstance(weights, str) or len(weights) > WEIGHTS_TEXT_MAX:
@@ -92,13 +180,16 @@ class TenantLoad:
 @dataclass(frozen=True, slots=True)
 class TenantTurn:
     """One tenant of a fair topic of which something waits. ``share``: of the turns (0 to 1), while those who wait now
-    do; it is what its ``weight`` gives it among them. "": messages that name no tenant, which take turns as one.
+    do; it is what its ``weight`` gives it among them. ``limit``: what else caps it ("": nothing), ``capped``: whether
+    it may have nothing because of that now. "": messages that name no tenant, which take turns as one.
     """
 
     tenant: str
     weight: int
     waiting: int
     share: float
+    limit: str = ""
+    capped: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Any, ClassVar
 
 from rmq_core.errors import InvalidTopic
-from rmq_core.model.tenants import check_tenant_from, check_weights
+from rmq_core.model.tenants import check_limits, check_tenant_from, check_weights
 from rmq_core.model.text import NotText, check_text, shown
 
 MAX_SLOTS = 4096
@@ -94,6 +94,7 @@ NOT_OF_STREAMS: dict[str, tuple[object, str]] = {
     "tenant_from": ("", "load is counted by tenant where messages wait to be taken"),
     "fair": (False, "nothing is taken from a stream itself"),
     "tenant_weights": ("", "nothing is taken from a stream itself"),
+    "tenant_limits": ("", "nothing is taken from a stream itself"),
     "versions_for_ms": (0, "an entry has no version"),
     "in_order": (False, "entries are in order, and have no version"),
     "on_failure": (OnFailure.CONTINUE, "nothing is handled in a stream itself; a group has waits=True"),
@@ -154,6 +155,8 @@ class Topic:
     """Priority topics: tenants take turns, whoever sends most; what is of one tenant comes by priority."""
     tenant_weights: str = ""
     """Of fair topics: who has more turns than others, ``acme=3, globex=10``; a tenant that is not named has 1."""
+    tenant_limits: str = ""
+    """Of fair topics: who may have how much, ``acme=held, globex=10/s, initech=3 at once``; the others any number."""
     max_content_bytes: int = 1_048_576
     """Larger contents are refused (`ContentTooLarge`)."""
     weight: int = 1
@@ -216,6 +219,7 @@ class Topic:
         self._whole("unique_for_ms", 0, MAX_UNIQUE_MS)
         check_tenant_from(self.tenant_from)
         check_weights(self.tenant_weights)
+        check_limits(self.tenant_limits)
         self._whole("versions_for_ms", 0, MAX_VERSIONS_MS)
         self._whole("first_version", 0, 2**52)
         self._whole("skip_after_ms", 0, MAX_SKIP_MS)

@@ -189,7 +189,11 @@ def _send(
         own_id = b"then-%b" % digest(f"{of or after} {given.to_value()}".encode(errors="replace")).hex().encode()
         whose = (before.tenant or None) if message.tenant is None else message.tenant
         message = replace(message, headers=headers, own_id=own_id, tenant=whose)
-    yield from send(given.topic, message, True)
+    try:
+        yield from send(given.topic, message, True)
+    except RMQError as error:
+        error.follow_up_to = given.topic
+        raise
 
 
 def together(

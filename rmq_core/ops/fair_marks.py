@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from rmq_core.model.bodies import quoted
-from rmq_core.model.tenants import weights_of
+from rmq_core.model.tenants import limits_of, weights_of
 from rmq_core.model.topic import Topic
+from rmq_core.ops.hints import with_looks
 from rmq_core.protocol.keys import Keyspace
 from rmq_core.protocol.scripts import Call, Operation, batches, script
 from rmq_core.protocol.takes import policy_at
@@ -17,15 +18,19 @@ from rmq_core.protocol.takes import policy_at
 SLOTS_AT_ONCE = 64
 
 
-def turns_of(topic: Topic | None) -> tuple[bool, str]:
-    """Whether tenants take turns, and with which weights."""
-    return (topic.fair, topic.tenant_weights) if topic is not None and topic.fair else (False, "")
+def turns_of(topic: Topic | None) -> tuple[bool, str, str]:
+    """Whether tenants take turns, with which weights, and which limits."""
+    return (True, topic.tenant_weights, topic.tenant_limits) if topic is not None and topic.fair else (False, "", "")
 
 
 def mark_text(topic: Topic) -> str:
-    """What a slot's mark says under a definition: fair or not, version, and who has another weight than 1."""
-    fair, text = turns_of(topic)
-    named = [f"{quoted(tenant).decode()}={weight}" for tenant, weight in weights_of(text).items()]
+    """What a slot's mark says under a definition: fair or not, version, who has another weight than 1, or a limit."""
+    fair, texts, limited = turns_of(topic)
+    weights, limits = weights_of(texts), limits_of(limited)
+    named = [
+        f"{quoted(tenant).decode()}={weights.get(tenant, 1)}{limits[tenant].mark if tenant in limits else ''}"
+        for tenant in dict.fromkeys((*weights, *limits))
+    ]
     return " ".join([str(int(fair)), str(topic.version), *named])
 
 
@@ -38,11 +43,21 @@ def outdated(topic: Topic, mark: bytes | None) -> bool:
     return int(version) < topic.version and [str(int(fair == "1")), *named] != [wanted, *weights]
 
 
+def refused(keyspace: Keyspace, topic: Topic) -> str:
+    """Why limits of tenants cannot be kept there; "": they can."""
+    if keyspace.spread and topic.slots > 1 and any(not each.held for each in limits_of(topic.tenant_limits).values()):
+        return (
+            "on Redis Cluster a rate or a number at once of a tenant needs a topic of one slot, for no slot sees what"
+            " others hand out; a tenant can be held"
+        )
+    return ""
+
+
 def set_marks(keyspace: Keyspace, topic: Topic, slots: Iterable[int] | None = None) -> Operation[None]:
     """Makes the slots (None: all) as fair as their definition says; a later definition's word stands."""
     mark = mark_text(topic)
     for some in batches(range(topic.slots) if slots is None else slots, SLOTS_AT_ONCE):
-        yield [
+        calls = [
             Call(
                 script("fair_set"),
                 keyspace.slot_keys(topic.name, slot),
@@ -50,3 +65,4 @@ def set_marks(keyspace: Keyspace, topic: Topic, slots: Iterable[int] | None = No
             )
             for slot in some
         ]
+        yield from with_looks(keyspace, topic, some, calls)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from rmq_core.errors import (
+    InvalidTopic,
     TopicConflict,
     TopicNotEmpty,
     VersionConflict,
 )
 from rmq_core.model import formats
+from rmq_core.model.tenants import with_limit
 from rmq_core.model.topic import Journal, Topic
 from rmq_core.ops import bands, fair_marks, journal_marks, on_its_way, placement, quotas, reporting
 from rmq_core.protocol.keys import QUEUES, Keyspace
@@ -30,6 +32,8 @@ def put(keyspace: Keyspace, topic: Topic, expected_version: int) -> Operation[To
     was created, as every definition that was read does, no other is replaced.
     """
     before = None
+    if why := fair_marks.refused(keyspace, topic):
+        raise InvalidTopic(f"tenant_limits: {why}")
     if expected_version:
         before = yield from definitions.read(keyspace, topic.name)
         _same_shape(topic, before)
@@ -108,6 +112,21 @@ def pause(keyspace: Keyspace, name: str, paused: bool) -> Operation[Topic]:
             return topic
         try:
             return (yield from put(keyspace, replace(topic, paused=paused), topic.version))
+        except VersionConflict:
+            continue  # somebody else's change was first: keep it and add ours
+
+
+def limit_tenant(keyspace: Keyspace, name: str, tenant: str, limit: str) -> Operation[Topic]:
+    """Caps one tenant of a fair topic, or no longer (""). Raises `InvalidTopic`."""
+    while True:
+        topic = yield from definitions.read(keyspace, name)
+        if limit and not topic.fair:
+            raise InvalidTopic(f"tenants of {name!r} take no turns (fair=True), so none can be limited")
+        wanted = replace(topic, tenant_limits=with_limit(topic.tenant_limits, tenant, limit))
+        if topic.same_definition(wanted):
+            return topic
+        try:
+            return (yield from put(keyspace, wanted, topic.version))
         except VersionConflict:
             continue  # somebody else's change was first: keep it and add ours
 

@@ -32,8 +32,8 @@ def archive_files(
     """
     first, last = _day(since), _day(until)
     found = []
-    for name, date_, batch, file in _counting(path):
-        if (topics is None or name in topics) and (not first or date_ >= first) and (not last or date_ <= last):
+    for name, date_, batch, file in _counting(path, topics):
+        if (not first or date_ >= first) and (not last or date_ <= last):
             found.append((name, date_, batch, file))
     return [file for *_, file in sorted(found)]
 
@@ -44,7 +44,7 @@ def _day(moment: datetime | date | None) -> str | None:
     return None if moment is None else f"{moment:%Y-%m-%d}"
 
 
-def _counting(path: str) -> list[tuple[str, str, str, str]]:
+def _counting(path: str, topics: Collection[str] | None) -> list[tuple[str, str, str, str]]:
     """Topic, date, batch and path of each file that counts."""
     from pyarrow import fs
 
@@ -55,7 +55,11 @@ def _counting(path: str) -> list[tuple[str, str, str, str]]:
             return []
         until = f"{max(commits):0{DIGITS}d}"
         notes = _notes(files, f"{root}/compacted")
-        here = files.get_file_info(fs.FileSelector(f"{root}/events", allow_not_found=True, recursive=True))
+        roots = (
+            [f"{root}/events"] if topics is None else [f"{root}/events/topic={name}" for name in sorted(set(topics))]
+        )
+        selectors = [fs.FileSelector(each, allow_not_found=True, recursive=True) for each in roots]
+        here = [each for selector in selectors for each in files.get_file_info(selector)]
     except (OSError, ValueError) as error:  # as of a file system that this machine has no library for
         raise PipelineError(f"the archive {path} cannot be read: {error}") from None
     folders: dict[str, dict[str, list[str]]] = {}

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
+from django.db import DatabaseError
 from django.test import Client
 
 from console.config.serving import under_sub_path
 from console.engine import async_engine
 from console.layer import layer
-from console.live import sockets
+from console.live import sockets, viewers
 from console.live.routing import live_sockets
 from console.options import options
 from console.snapshots import store
@@ -25,6 +26,7 @@ from console.snapshots.store import LiveKeys
 from tests.console.conftest import Queue
 from tests.console.websocket import WebSocket
 from tests.support.console_options import set_options
+from tests.support.waiting import wait_until_async
 
 pytestmark = [
     pytest.mark.django_db(transaction=True, serialized_rollback=True),
@@ -221,6 +223,60 @@ async def test_who_may_no_longer_look_is_put_out(
         assert socket.connected
         await sync_to_async(change)()
         assert await socket.closed_with() == (sockets.FORBIDDEN if how == "lose the role" else sockets.SIGNED_OUT)
+
+
+async def test_viewers_who_want_to_know_at_once_are_asked_for_together(
+    signed_in: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And nobody is told what was found before they asked."""
+    asked: list[list[str | None]] = []
+    look_up = viewers._look_up
+
+    def noted(keys: Iterable[str | None]) -> dict[str | None, viewers.Viewer]:
+        asked.append(list(keys))
+        return look_up(keys)
+
+    monkeypatch.setattr(viewers, "_look_up", noted)
+    users, keys = [], []
+    for role in ("Viewer", "Payload reader", None):
+        user, cookie = await signed_in(role)
+        users.append(user)
+        keys.append(cookie.decode().partition("rmq_session=")[2].partition(";")[0])
+    some = viewers.Viewers()
+    first = asyncio.create_task(some.of(keys[0]))
+    await wait_until_async(lambda: asked, what="the first to be asked for")
+    rest = await asyncio.gather(*(some.of(key) for key in [*keys, *keys, None]))
+    assert (await first).may_view
+    assert asked == [keys[:1], [*keys, None]]
+    assert [each.signed_in for each in rest] == [True] * 6 + [False]
+    assert [each.may_view for each in rest[:3]] == [True, True, False]
+    assert [each.payload for each in rest[:3]] == [False, True, False]
+    users[0].is_active = False
+    await sync_to_async(users[0].save)()
+    assert not (await some.of(keys[0])).signed_in
+
+
+async def test_a_database_that_fails_for_a_moment_ends_no_socket_and_no_looking(
+    queue: Queue, signed_in: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sockets, "RECHECK_S", 0.05)
+    failed = []
+    look_up = viewers._look_up
+
+    def fails(keys: Iterable[str | None]) -> dict[str | None, viewers.Viewer]:
+        failed.append(keys)
+        raise DatabaseError("locked")
+
+    user, cookie = await signed_in()
+    queue.client.run(store.write_frames({LiveKeys(options().namespace).overview: '{"n":1}'}, 1))
+    async with opened("/live/overview/", cookie) as socket:
+        assert await socket.receive() == {"n": 1}
+        monkeypatch.setattr(viewers, "_look_up", fails)
+        await wait_until_async(lambda: len(failed) > 2, what="three looks that fail")
+        assert await socket.receive_nothing(timeout=0.1)
+        monkeypatch.setattr(viewers, "_look_up", look_up)
+        await sync_to_async(user.groups.clear)()
+        assert await socket.closed_with() == sockets.FORBIDDEN
 
 
 async def test_a_viewer_has_nothing_to_say(queue: Queue, signed_in: Any) -> None:

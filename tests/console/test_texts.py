@@ -19,6 +19,12 @@ IN_SCRIPTS = re.compile(r'n?gettext\(\s*"((?:[^"\\]|\\.)*)"')
 IN_PYTHON = re.compile(r'\b(?:gettext|gettext_lazy|_)\(\s*"((?:[^"\\]|\\.)*)"\s*\)')
 IN_TEMPLATES = re.compile(r"""{% translate ["'](.*?)["'] %}""")
 SAME_IN_BOTH = {"Apprise", "Webhook", "JSON", "ZooKeeper"}
+# What was said beside the one word for a thing (worker, slot, header, keeper, late, delayed, died, …): that word.
+ONE_WORD = {
+    **{"工作者": "消费者", "消费者组": "消费组", "拥有者": "所有者", "槽依据": "槽位依据", "标头": "消息头"},
+    **{"守护进程": "keeper", "迟到": "延迟", "延迟中": "延时中", "死亡": "成为死信", "任务进程": "作业进程"},
+    **{"重新安排": "改期", "首次发现": "首次出现", "立即执行": "立即运行", "重新排队": "重新入队", "日程": "计划"},
+}
 PLACEHOLDER = re.compile(r"%\(\w+\)[sd]|\{\w+\}")
 
 
@@ -62,6 +68,14 @@ def test_the_compiled_catalogue_is_the_written_one(domain: str) -> None:
     for text in re.findall(r'^msgstr(?:\[0\])? "(.+)"$', written, re.MULTILINE):
         if "\\" not in text:
             assert text.encode() in (FOLDER / f"{domain}.mo").read_bytes(), text
+
+
+@pytest.mark.parametrize("domain", ["django", "djangojs"])
+def test_one_thing_has_one_word(domain: str) -> None:
+    written = (FOLDER / f"{domain}.po").read_text()
+    said = "\n".join(re.findall(r'^msgstr(?:\[0\])? "(.+)"$', written, re.MULTILINE))
+    assert "消息" in said
+    assert {former: word for former, word in ONE_WORD.items() if former in said} == {}
 
 
 def test_pages_speak_the_language_of_their_reader(queue: Queue, as_role: Callable[..., Client]) -> None:

@@ -21,6 +21,7 @@ from rmq_core.pipeline.archive.archived import Archive
 from rmq_core.pipeline.archive.compaction import compact
 from rmq_core.pipeline.archive.lock import ArchiveLock
 from rmq_core.pipeline.archive_files import archive_files
+from rmq_core.pipeline.archive_lookup import look
 from rmq_core.pipeline.jobs import archive as archiving
 from rmq_core.pipeline.jobs.archive import archive, batch_writer
 from rmq_core.pipeline.reading import load
@@ -112,6 +113,12 @@ def read_plainly(path: str, wanted: set[tuple[Any, ...]]) -> None:
     assert archive_files(path, until=first - timedelta(hours=1)) == archive_files(path, since=last + timedelta(1)) == []
     assert {file.partition("topic=")[2].partition("/")[0] for file in archive_files(path, ["later"])} == {"later"}
     assert archive_files(f"{path}-that-is-not-there") == []
+    one = found.select(["topic", "id"]).to_pylist()[0]
+    every = [row for row in found.select(["topic", "id", "slot", "n", "seq"]).to_pylist() if one.items() <= row.items()]
+    known = look(path, one["topic"], one["id"])
+    assert sorted((step.slot, step.n, step.seq) for step in known.steps) == sorted(
+        (row["slot"], row["n"], row["seq"]) for row in every
+    )
     as_documented(path, topic=str(keys[0][0]), since=first, rows=len(keys))
 
 

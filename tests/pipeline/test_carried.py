@@ -4,15 +4,18 @@ times, the same is said of every message as by reading it all."""
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from itertools import pairwise
 from random import Random
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rmq_core.journal.entries import EVENTS
+from rmq_core.pipeline.history import histories as of_histories
 from rmq_core.pipeline.history.histories import Closing, histories
 from rmq_core.pipeline.history.steps import FLAG_BITS, LETTER_BITS, LIVE, NAMES, OLD, STEP_BITS, TAIL, UNKNOWN, low
 from rmq_core.pipeline.schemas import PARTS, STEPS, arrow
@@ -28,6 +31,15 @@ RARE = [
     ("restored", "-d", 9),
     ("strange", "??", 1),
 ]
+
+
+@pytest.fixture(scope="module", autouse=True, params=[(1, -1), (40_000, 1)], ids=["one by one", "together"])
+def at_once(request: pytest.FixtureRequest) -> Iterator[None]:
+    """How many rows are judged together, and whether those that are settled are left out."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(of_histories, "AT_ONCE", request.param[0])
+        patched.setattr(of_histories, "SETTLED_SHARE", request.param[1])
+        yield
 
 
 def history(random: Random, steps: int) -> list[dict[str, Any]]:
@@ -126,7 +138,7 @@ def plain(found: dict[bytes, Any]) -> dict[bytes, Any]:
     }
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 @given(st.integers(0, 2**32), st.integers(1, 120), st.lists(st.floats(0, 1), min_size=1, max_size=4))
 def test_closed_anywhere_any_number_of_times(seed: int, steps: int, cuts: list[float]) -> None:
     random = Random(seed)
@@ -149,6 +161,20 @@ def test_closed_anywhere_any_number_of_times(seed: int, steps: int, cuts: list[f
         newest = {row["id"]: max(each["position"] for each in state if each["id"] == row["id"]) for row in state}
         if random.random() < 0.3:
             state = [row for row in state if row["position"] == newest[row["id"]] and row["carried"]]
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(0, 2**32), st.integers(1, 120))
+def test_leaving_out_what_is_settled_changes_nothing(seed: int, steps: int) -> None:
+    random = Random(seed)
+    rows = history(random, steps) + live(random)
+    several = []
+    for share in (1, -1):
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(of_histories, "SETTLED_SHARE", share)
+            found, times, kept, unsure = judged(rows, Closing(1))
+            several.append((sorted(found.items()), sorted(times), sorted(kept, key=repr), sorted(unsure)))
+    assert repr(several[0]) == repr(several[1])
 
 
 def test_what_has_ended_is_not_carried() -> None:

@@ -6,7 +6,9 @@ import json
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -14,15 +16,18 @@ import pytest
 
 from rmq_core import RMQ, Control, FixedTimeMessage, Topic, TopicKind
 from rmq_core.embedded.redis import EmbeddedRedis
-from rmq_core.errors import ConfigurationError
+from rmq_core.errors import ConfigurationError, PipelineError
 from rmq_core.journal.entries import MARKS
 from rmq_core.pipeline.archive import erasures, redacted
 from rmq_core.pipeline.archive.archived import Archive
 from rmq_core.pipeline.archive.compaction import compact
+from rmq_core.pipeline.archive.lock import RestoreBusy, RestoreLock
 from rmq_core.pipeline.archive_files import archive_files
 from rmq_core.pipeline.jobs.archive import archive
 from rmq_core.pipeline.jobs.erasing import Erased, Left, erase
 from rmq_core.pipeline.jobs.reconcile import Inputs, reconcile
+from rmq_core.pipeline.restoring import restore as restoring
+from rmq_core.pipeline.restoring.rehearsal import Rehearsal
 from rmq_core.pipeline.restoring.restore import restore
 from rmq_core.pipeline.sources.options import SourceOptions
 from tests.docs.blocks import ROOT, blocks
@@ -97,6 +102,8 @@ def test_a_person_is_forgotten_and_nothing_false_is_said(
 
     with RMQ(server.url, "er") as client:
         live(client)
+        ((seconds, micros),) = client.connection.run([("TIME",)])
+        then = Rehearsal("er-then", int(seconds) * 1000 + int(micros) // 1000)
         archive(spark, options, str(path), compacting=False)
         assert reconcile(spark, inputs)["counts"] == {}
         with server.client() as raw:
@@ -127,6 +134,8 @@ def test_a_person_is_forgotten_and_nothing_false_is_said(
         assert told == []
         assert {b"bob-done", b"bob-lost", b"bob-waits"} <= ids_in(path)
         assert as_documented(spark, options, path).messages == 0  # again: there is nothing left to do
+        past = restore(spark, options, str(path), dry_run=True, rehearsal=then)
+        assert (past.counts, past.left_out) == ({"mail": {"waiting": 2}}, ()), "Bob's, also as it was before"
         plain = pq.ParquetDataset(archive_files(str(path))).read(["id", "event"]).to_pylist()
         assert len(plain) == Archive(spark, str(path)).read().count()
         nameless = [row for row in plain if not row["id"] and row["event"] not in MARKS]
@@ -147,6 +156,32 @@ def test_a_person_is_forgotten_and_nothing_false_is_said(
         restore(spark, options, str(path))
         back = client.connection.run([("ZRANGE", client.keyspace.slot("mail", 0).store, 0, -1)])
         assert set(back[0]) == {b"bob-lost", b"bob-waits", b"ann-done"}
+
+
+def test_nothing_is_erased_while_something_is_restored(
+    spark: Any, client: RMQ, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a restore has read before would come back."""
+    options = SourceOptions(client.target.url, client.keyspace.namespace, (), 4)
+    with RestoreLock(options):
+        with pytest.raises(RestoreBusy, match="another restore, or an erasure, is running"):
+            erase(spark, options, str(tmp_path), ids=[b"ann"])
+        monkeypatch.setattr(restoring, "RestoreLock", partial(RestoreLock, wait_ms=0))
+        with pytest.raises(RestoreBusy):
+            restore(spark, options, str(tmp_path))
+        got = Event()
+
+        def wait() -> None:
+            with RestoreLock(options):
+                got.set()
+
+        waiting = Thread(target=wait)
+        waiting.start()
+        assert not got.is_set()
+    assert got.wait(60), "one that was killed is waited for"
+    waiting.join()
+    with pytest.raises(PipelineError, match="holds nothing to restore"):
+        restore(spark, options, str(tmp_path))
 
 
 def test_what_is_to_be_erased_is_named(spark: Any, client: RMQ, tmp_path: Path) -> None:

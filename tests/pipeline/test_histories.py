@@ -6,9 +6,11 @@ from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rmq_core.pipeline.history import histories as of_histories
 from rmq_core.pipeline.history.histories import histories
 from rmq_core.pipeline.history.steps import LETTER_BITS, NAMES, STEP_BITS
 from rmq_core.pipeline.schemas import STEPS, arrow
@@ -80,7 +82,14 @@ def test_batches_may_be_cut_anywhere(ids: list[bytes], cuts: list[int]) -> None:
     whole = rows(ids)
     places = sorted({0, *(cut for cut in cuts if cut < whole.num_rows), whole.num_rows})
     parts = [whole.slice(low, high - low) for low, high in pairwise(places)]
-    assert judged(parts) == judged([whole])
+    said = judged([whole])
+    assert judged(parts) == said
+    # As soon as there is a whole message; and a message that goes on for longer than is looked at.
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(of_histories, "AT_ONCE", 1)
+        assert judged(parts) == said
+        patched.setattr(of_histories, "_LOOKED_AT", 1)
+        assert judged(parts) == said
 
 
 def test_nothing_is_said_of_nothing() -> None:

@@ -50,12 +50,13 @@ def test_what_was_over_long_ago_is_forgotten_and_what_is_open_is_not(spark: Any,
         assert forget(kept, topics, later_ms) == [], "nobody has closed the books on it"
         assert close() == {}
         (first,) = forget(kept, topics, later_ms)
-        assert first == Forgotten("mail", first.before, first.days, 6)
+        assert first == Forgotten("mail", first.before, first.days, 6, first.freed_bytes)
         assert ids("mail") == {b"open"} and ids("kept") == {b"done", b"again", b"open"}
         bodies = [row.body for row in kept.read().where("topic = 'mail' AND body IS NOT NULL").collect()]
         assert len(bodies) == 1 and b"of open" in bytes(bodies[0])
         (record,) = records(kept)
         assert (record["topics"][0]["topic"], record["topics"][0]["transitions"]) == ("mail", 6)
+        assert record["topics"][0]["freed_bytes"] == first.freed_bytes > 0, "contents went"
         assert forget(kept, topics, later_ms) == [], "once a day"
         # The same id again, and the open one comes to its end; what is said of it stays true.
         now_ms = int(time.time() * 1000)

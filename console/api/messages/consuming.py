@@ -17,7 +17,7 @@ from pydantic import ConfigDict, Field, model_validator
 
 from console.access import Permission
 from console.api.http.callers import caller_of, still_there
-from console.api.http.errors import ApiError, invalid
+from console.api.http.errors import ApiError, from_engine, invalid
 from console.api.http.routers import topics as router
 from console.api.http.schemas import BigOut, Name, Strict, Text, TopicName, lossless
 from console.api.messages.polls import TopicPolls, polls_of
@@ -27,7 +27,7 @@ from console.api.sending.send import engine_for
 from console.engine import AsyncEngine, async_engine
 from console.options import options
 from console.serializers.follow_ups import Sees, headers_json
-from rmq_core.errors import UnknownTopic
+from rmq_core.errors import RMQError, UnknownTopic
 from rmq_core.model.delivery import Delivery, SettleStatus
 from rmq_core.model.outcomes import DELAY_MAX_MS
 from rmq_core.model.topic import Topic
@@ -177,7 +177,13 @@ async def settle(request: HttpRequest, topic: TopicName, body: SettleBody) -> An
         except ApiError:
             await engine.client.topic(topic)  # of a topic that is not, one hears that first
             raise
-        statuses = await _settle(engine, deliveries, body.settle)
+        try:
+            statuses = await _settle(engine, deliveries, body.settle)
+        except RMQError as error:
+            if not error.follow_up_to or caller_of(request).sees(error.follow_up_to):
+                raise
+            refusal = from_engine(error)
+            raise ApiError(refusal.status, refusal.code, FOLLOW_UP_REFUSED, headers=refusal.headers) from None
     results = [
         {
             "id": delivery.id,
@@ -274,6 +280,7 @@ async def load_bodies(engine: AsyncEngine, topic: str, deliveries: Sequence[Deli
     await engine.client.run(engine.client.on_topic(load, topic))
 
 
+FOLLOW_UP_REFUSED = "what follows a message goes to a topic that this token is not for, and is refused there"
 _ENDS = frozenset({"ack", "nack", "reject"})
 """After these something may follow."""
 

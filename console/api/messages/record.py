@@ -150,7 +150,7 @@ def records(
     query = ("records", topic, state or "")
     rows, last = timeline.page(topic, state or "", place_in(cursor, *query) if cursor else "", limit)
     return {
-        "records": readable(Recorded, rows, lambda each: _shown(record_json(each, caller.payload))),
+        "records": readable(Recorded, rows, lambda each: shown(record_json(each, caller.payload))),
         "next": cursor_of(last, *query) if last else None,
     }
 
@@ -163,10 +163,10 @@ def lives_of(
     content = "first" if definition.merge is Merge.FIRST else "latest"
     return [
         {
-            "record": _shown(record_json(each.record, caller.payload)),
-            "steps": [_shown(step) for step in steps_json(each.steps, each.record.slot, caller.payload)],
+            "record": shown(record_json(each.record, caller.payload)),
+            "steps": [shown(step) for step in steps_json(each.steps, each.record.slot, caller.payload)],
             "merges": [
-                _shown(asdict(one)) | {"moves": [_shown(asdict(move)) for move in one.moves], "content": content}
+                shown(asdict(one)) | {"moves": [shown(asdict(move)) for move in one.moves], "content": content}
                 for one in merging.rounds(each.steps)
                 if one.sends > 1
             ],
@@ -177,5 +177,6 @@ def lives_of(
     ]
 
 
-def _shown(values: dict[str, Any]) -> dict[str, Any]:
+def shown(values: dict[str, Any]) -> dict[str, Any]:
+    """With whole numbers that no browser loses."""
     return {**values, "priority": lossless(values["priority"])}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from dataclasses import asdict
 from itertools import islice
 from typing import Annotated, Any, Literal
 
@@ -13,32 +14,35 @@ from ninja import Router, Schema, Status
 from ninja.params.functions import Query
 from pydantic import AfterValidator, Field
 
-from console.access import Permission
+from console.access import NEEDED, Action, Permission
 from console.api.http.callers import Caller, caller_of
 from console.api.http.cursors import LONGEST, cursor_of, ident_in
 from console.api.http.errors import ApiError, invalid
 from console.api.http.lists import readable
-from console.api.http.schemas import Confirm, Limit, Name, Reason, Strict
+from console.api.http.schemas import ID_MAX, Confirm, Limit, Name, Reason, Strict, Text
 from console.clock import now_ms
 from console.models import Reconciliation
 from console.serializers import runs as shapes
-from console.usecases.runs import run_places, runs
+from console.usecases.runs import archive_records, erasing, run_places, runs
+from console.usecases.runs.clean import clean_topics
 from console.usecases.runs.runs import RunRequest
 from rmq_core.errors import UnknownTopic
 from rmq_core.model.text import check_name
 
 router = Router(tags=["reconciliation"])
 Ledger = Annotated[str, AfterValidator(lambda name: check_name(name, least=0))]
-Kind = Literal["reconcile", "archive", "restore"]
+Kind = Literal["reconcile", "archive", "restore", "erase"]
 
 
+Idents = list[Annotated[Text, Field(min_length=1, max_length=ID_MAX)]]
 Topics = list[Annotated[Name, Field(max_length=100)]]
 
 
 class RunBody(Strict):
     """`topics` empty: all of them. `confirm`: the word “restore”, where messages are to be put back. Of a restore,
     `dry_run`: only count; `into`: fill this namespace, which nobody uses, and leave ours alone, with what was there
-    at `at_ms` (else: now)."""
+    at `at_ms` (else: now). Of an erasure, whose messages: `ids`, `slot_bases`, or those that the run `preview` has
+    counted, of the same topics; `dry_run`: only count; else `confirm` is the word “erase”, and there is a reason."""
 
     kind: Kind = "reconcile"
     topics: Topics = Field([], max_length=500)
@@ -48,6 +52,9 @@ class RunBody(Strict):
     dry_run: bool = False
     into: Ledger = Field("", max_length=64, description="A namespace to rehearse in.")
     at_ms: int | None = Field(None, ge=0, le=2**53)
+    ids: Idents = Field([], max_length=erasing.NAMES_MOST)
+    slot_bases: Idents = Field([], max_length=erasing.NAMES_MOST)
+    preview: uuid.UUID | None = None
 
 
 class Stage(Schema):
@@ -121,13 +128,86 @@ class Waits(Schema):
     running_since_ms: int | None
 
 
+class Left(Schema):
+    """A message that stays; `why`: `redis`, it is still there; `journal`: it says more of it than the archive. `id` is
+    null for callers who may not read content."""
+
+    topic: str
+    id: str | None
+    why: str
+
+
+class Erased(Schema):
+    """What an erasure erased, or would: `messages`, `transitions` of them on so many `days` of topics in the archive,
+    `open` rows of the closing state, and in the console rows of the `records` and `findings`. `left`: those that stay,
+    the first of `left_n`. `preview`: whether it still knows whose they are, so that they can be erased."""
+
+    messages: int
+    transitions: int
+    days: int
+    open: int
+    records: int
+    findings: int
+    left: list[Left]
+    left_n: int
+    preview: bool
+
+
+class LetGo(Schema):
+    """What an archive forgot of a topic that wants it no longer (`archive_for_ms`): of days before `before`, which were
+    `days` of them, so many transitions; their files are smaller by `freed_bytes`."""
+
+    topic: str
+    before: str
+    days: int
+    transitions: int
+    freed_bytes: int
+
+
+class Archived(Schema):
+    """Transitions written (`rows`), journal entries trimmed, folders joined, forgotten; `let_go`: by topic."""
+
+    rows: int
+    trimmed: int
+    compacted: int
+    forgotten: int
+    let_go: list[LetGo]
+
+
+class Retained(LetGo):
+    """The same, and when it was."""
+
+    at_ms: int
+
+
+class ErasureDone(Schema):
+    """An erasure, also from the command line. `done_ms` null: it was stopped in the middle."""
+
+    begun_ms: int
+    done_ms: int | None
+    reason: str
+    topics: list[str]
+    messages: int
+    transitions: int
+    days: int
+
+
+class Forgetting(Schema):
+    """Newest first. `here` false: the archive is not a folder of this machine, and its own records are not read."""
+
+    erasures: list[ErasureDone]
+    let_go: list[Retained]
+    here: bool
+    as_of_ms: int
+
+
 class Detail(Run):
     """`tables`: the report's figures, a row per topic. `changes`: by kind, against the run before. `ledger_left_out`:
     rows of the business ledger about other topics, `{rows, topics}`. `restored`: of a restore,
     `{back, present, said, counts}`: copies put back (or to be), copies that were there, sentences (what was left out,
-    and why), and copies by topic and state. `read`: `events`, transitions
-    that were read; `known`, those that a run before had closed the books on; `from_scratch`: topics of which all was
-    read, and why. `same_as`: the run whose report this one repeats, for nothing had moved since."""
+    and why), and copies by topic and state. `erased`: of an erasure; `archived`: of an archive. `read`: `events`,
+    transitions that were read; `known`, those that a run before had closed the books on; `from_scratch`: topics of
+    which all was read, and why. `same_as`: the run whose report this one repeats, for nothing had moved since."""
 
     gaps: list[Any]
     read: dict[str, Any] | None
@@ -136,6 +216,8 @@ class Detail(Run):
     same_as: str | None
     ledger_left_out: dict[str, Any] | None
     restored: dict[str, Any] | None
+    erased: Erased | None
+    archived: Archived | None
     tables: list[dict[str, Any]]
     waits: Waits | None
     groups: list[Group]
@@ -153,6 +235,23 @@ class Point(Schema):
 
 class Trend(Schema):
     runs: list[Point]
+
+
+class CleanTopic(Schema):
+    """Its last reconciliation, `run`, ended `at_ms` with so many `findings`; `complete` false: its journal had gaps.
+    `clean_since_ms`: from then on no run found anything, or lacked anything; null: the last one did."""
+
+    topic: str
+    clean_since_ms: int | None
+    at_ms: int
+    run: str
+    findings: int
+    complete: bool
+
+
+class Clean(Schema):
+    topics: list[CleanTopic]
+    as_of_ms: int
 
 
 class Ledgers(Schema):
@@ -188,10 +287,20 @@ def listed(
 @router.post("", response={202: Run}, url_name="reconciliation-start", summary="Start a run")
 def start(request: HttpRequest, response: HttpResponse, body: RunBody) -> Any:
     """It goes on by itself: follow it at its own address."""
-    asked = (body.kind, tuple(body.topics), body.ledger, body.reason, body.confirm)
-    wanted = RunRequest(*asked, body.dry_run, body.into, body.at_ms)
+    caller = caller_of(request)
+    topics, names = tuple(body.topics), None
+    if body.ids or body.slot_bases:
+        names = erasing.Names(tuple(body.ids), tuple(body.slot_bases))
+    if body.preview is not None:
+        if names or topics or body.kind != "erase":
+            raise invalid("preview", "it says itself whose messages, and of which topics; it is of an erasure")
+        caller.require(NEEDED[Action.ERASE])
+        before = run_of(caller, body.preview)
+        topics, names = tuple(before.topics), erasing.names_of(before)
+    asked = (body.kind, topics, body.ledger, body.reason, body.confirm)
+    wanted = RunRequest(*asked, body.dry_run, body.into, body.at_ms, names)
     try:
-        run = runs.start(caller_of(request).actor, wanted)
+        run = runs.start(caller.actor, wanted)
     except UnknownTopic as error:
         raise invalid("topics", str(error)) from None
     response["Location"] = reverse("console-api:reconciliation", kwargs={"ident": run.pk})
@@ -202,6 +311,24 @@ def start(request: HttpRequest, response: HttpResponse, body: RunBody) -> Any:
 def trend(request: HttpRequest) -> dict[str, Any]:
     """Oldest first."""
     return {"runs": [shapes.trend_json(run) for run in runs.trend(looker(request).user)]}
+
+
+@router.get("/forgotten", response=Forgetting, url_name="reconciliation-forgotten", summary="What the archive let go")
+def forgotten(request: HttpRequest, limit: Limit = 50) -> dict[str, Any]:
+    """What was erased, and what was kept for as long as its topic wants."""
+    caller = looker(request)
+    return {
+        "erasures": [asdict(each) for each in archive_records.erasures(caller.user)[:limit]],
+        "let_go": archive_records.let_go(caller.user)[:limit],
+        "here": archive_records.archive_folder() is not None,
+        "as_of_ms": now_ms(),
+    }
+
+
+@router.get("/clean", response=Clean, url_name="reconciliation-clean", summary="Since when each topic is clean")
+def clean(request: HttpRequest) -> dict[str, Any]:
+    """As far as runs are kept."""
+    return {"topics": clean_topics(looker(request).user), "as_of_ms": now_ms()}
 
 
 @router.get("/ledgers", response=Ledgers, url_name="reconciliation-ledgers", summary="Business ledgers on the server")

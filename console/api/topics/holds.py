@@ -28,7 +28,7 @@ class HoldLine(Schema):
 
     ref: str
     slot: int
-    of: Literal["id", "slot_basis", "failure"]
+    of: Literal["id", "slot_basis", "failure", "tenant"]
     key: str | None
     held: int
     since_ms: int

@@ -27,13 +27,16 @@ class TenantLoad(Schema):
 
 
 class TenantTurn(Schema):
-    """One tenant of which something waits; `share`: of the turns (0 to 1), while those who wait now do. "": messages
-    that name no tenant."""
+    """One tenant of which something waits; `share`: of the turns (0 to 1), while those who wait now do; `limit`: what
+    else caps it ("": nothing), `capped`: whether it may have nothing because of that now. "": messages that name no
+    tenant."""
 
     tenant: str
     weight: int
     waiting: int
     share: float
+    limit: str
+    capped: bool
 
 
 class TenantLoads(Schema):

@@ -248,6 +248,17 @@ ALL = (
         WEIGHTS_TEXT_MAX,
     ),
     Field(
+        "tenant_limits",
+        gettext_lazy("Limits of tenants"),
+        gettext_lazy(
+            "Who may have how much, as in: acme=held, globex=10/s, initech=3 at once. Held: nothing is handed out. The"
+            " others have no limit."
+        ),
+        "line",
+        0,
+        WEIGHTS_TEXT_MAX,
+    ),
+    Field(
         "max_content_bytes",
         gettext_lazy("Largest content"),
         gettext_lazy("Longer ones are refused when they are sent."),

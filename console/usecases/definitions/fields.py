@@ -11,7 +11,7 @@ from django.utils.translation import gettext
 from console.serializers.topics import definition_json
 from console.usecases.definitions.field_list import ALL, Field
 from rmq_core.errors import InvalidTopic
-from rmq_core.model.tenants import check_tenant_from, check_weights
+from rmq_core.model.tenants import check_limits, check_tenant_from, check_weights
 from rmq_core.model.text import NotText, check_text
 from rmq_core.model.topic import NAME, NOT_OF_STREAMS, ONLY_OF_STREAMS, Topic, TopicKind
 
@@ -77,6 +77,10 @@ def wanted_topic(values: Mapping[str, Any], base: Topic | None = None) -> Topic:
     return Topic.from_mapping(merged)
 
 
+LINES = {"tenant_weights": check_weights, "tenant_limits": check_limits, "tenant_from": check_tenant_from}
+"""What checks the fields of one line."""
+
+
 def _problem(field: Field, value: Any) -> str | None:
     match field.input:
         case "name":
@@ -94,8 +98,10 @@ def _problem(field: Field, value: Any) -> str | None:
                 return gettext("It must be true or false.")
         case "line":
             try:
-                (check_weights if field.name == "tenant_weights" else check_tenant_from)(value)
+                LINES[field.name](value)
             except InvalidTopic:
+                if field.name == "tenant_limits":
+                    return gettext("It must be like acme=held, globex=10/s, initech=5/min 3 at once.")
                 if field.name == "tenant_weights":
                     return gettext("It must be like acme=3, globex=10; weights are whole numbers from 1 to 100.")
                 return gettext("It must be header:NAME, key:SEPARATOR or empty.")

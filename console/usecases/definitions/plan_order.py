@@ -100,6 +100,16 @@ def _tenant_weights(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line
     return [Line("tenant_weights", "info", gettext("Turns are given out by these weights from now on."))]
 
 
+def _tenant_limits(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
+    if not wanted.fair:
+        return [Line("tenant_limits", "info", gettext("Nothing changes: tenants do not take turns here."))]
+    text = gettext(
+        "Messages handed out from now on keep to these limits; what is in flight goes on. What is held waits until it"
+        " is held no longer."
+    )
+    return [Line("tenant_limits", "caution", text)]
+
+
 ORDER_LINES: dict[str, Callable[[Topic, Topic, TopicSample], list[Line]]] = {
     "merge": _merge,
     "on_failure": _on_failure,
@@ -112,4 +122,5 @@ ORDER_LINES: dict[str, Callable[[Topic, Topic, TopicSample], list[Line]]] = {
     "tenant_from": _tenant_from,
     "fair": _fair,
     "tenant_weights": _tenant_weights,
+    "tenant_limits": _tenant_limits,
 }

@@ -10,11 +10,13 @@ from uuid import UUID
 
 import msgpack
 
+from console.clock import ms_of
 from console.engine import engine
-from console.models import Finding, MessageRecord
+from console.models import Finding, MessageRecord, Reconciliation
 from console.options import options
 from console.query_parts import in_parts
 from console.record.life import key_of
+from console.usecases.runs.archive_records import erased_since
 from rmq_core.errors import InvalidMessage
 from rmq_core.model.ids import MessageRef, id_from_text
 from rmq_core.model.scores import PRIORITY_MIN
@@ -54,7 +56,7 @@ def forecast(topic_name: str, repair: str, refs: Sequence[MessageRef], run: str 
         return Counter(
             "done" if there and not alive else "not_needed" for there, alive in zip(known, queued, strict=True)
         )
-    contents = _contents(topic, refs)
+    contents = _contents(topic, refs, run)
     return Counter(
         "not_needed" if alive else "done" if ref in contents else "unknown"
         for ref, alive in zip(refs, queued, strict=True)
@@ -81,7 +83,7 @@ def repair_messages(topic_name: str, repair: str, refs: Sequence[MessageRef], ru
         return _by_report(topic, refs, run)
     if repair != "send_again":
         raise InvalidMessage(f"there is no repair {repair!r}")
-    contents = _contents(topic, refs)
+    contents = _contents(topic, refs, run)
     known = {each.ref: each for each in client.run(repairs.put_back(keys, topic, list(contents.values())))}
     return [known.get(ref, ActionResult(ref, "not_found")) for ref in refs]
 
@@ -122,11 +124,19 @@ def repair_data_of(run: str, topic: str, refs: Sequence[MessageRef]) -> dict[Mes
         & dataset.field("repair").isin(sorted(BY_REPORT))
         & dataset.field("slot").isin(sorted({slot for slot, _ in wanted})),
     )
+    gone = _erased(run, topic, refs)
     return {
         wanted[row["slot"], row["id"]]: msgpack.unpackb(row[data])
         for row in rows.to_pylist()
-        if row[data] and (row["slot"], row["id"]) in wanted
+        if row[data] and (row["slot"], row["id"]) in wanted and row["id"] not in gone
     }
+
+
+def _erased(run: str, topic: str, refs: Sequence[MessageRef]) -> set[bytes]:
+    """Of messages that the report of a run names, those that were erased since."""
+    found = Reconciliation.objects.filter(pk=run).only("created").first() if run else None
+    since_ms = ms_of(found.created) or 0 if found else 0
+    return erased_since(topic, {id_from_text(ref.id) for ref in refs}, since_ms)
 
 
 def _correct(topic: Topic, refs: Sequence[MessageRef], run: str) -> list[ActionResult]:
@@ -147,9 +157,11 @@ def _correct(topic: Topic, refs: Sequence[MessageRef], run: str) -> list[ActionR
     return results
 
 
-def _contents(topic: Topic, refs: Sequence[MessageRef]) -> dict[MessageRef, Lost]:
+def _contents(topic: Topic, refs: Sequence[MessageRef], run: str) -> dict[MessageRef, Lost]:
     """What the record knows of messages: where it knows the content."""
-    keys = {key_of(topic.name, ref.slot, id_from_text(ref.id)): ref for ref in refs}
+    gone = _erased(run, topic.name, refs)
+    several = [ref for ref in refs if id_from_text(ref.id) not in gone]
+    keys = {key_of(topic.name, ref.slot, id_from_text(ref.id)): ref for ref in several}
     found = {}
     for some in in_parts(list(keys)):
         for record in MessageRecord.objects.filter(pk__in=some, body__isnull=False):

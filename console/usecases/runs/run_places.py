@@ -20,6 +20,8 @@ from rmq_core.model.text import NotText, check_name, shown
 PACKAGES = Path(rmq_core.__file__).resolve().parents[1]
 """The folder in which our own packages lie: a checkout, or that of installed ones."""
 _PROGRAM = (sys.executable, "-u", "-m", "rmq_core.pipeline")
+NAMES = {"ids": "ids", "slot-bases": "slot_bases"}
+"""Files of an erasure, and what is in them."""
 LEDGER_SUFFIXES = (".csv", ".parquet")
 
 
@@ -90,6 +92,20 @@ def pinned_ledger(run: Reconciliation) -> Iterator[Path | None]:
         pinned.unlink(missing_ok=True)
 
 
+@contextmanager
+def named(run: Reconciliation) -> Iterator[None]:
+    """While the block runs, whose messages an erasure erases is in files: arguments are seen by others."""
+    places = {report_of(run) / name: run.asked.get(key) or [] for name, key in NAMES.items() if run.kind == "erase"}
+    try:
+        for place, several in places.items():
+            place.touch(mode=0o600)
+            place.write_text("".join(f"{each}\n" for each in several), encoding="utf-8")
+        yield
+    finally:
+        for place in places:
+            place.unlink(missing_ok=True)
+
+
 def arguments(run: Reconciliation, ledger: Path | None = None) -> list[str]:
     """What the program is to do. The address of Redis goes by the environment, for it may hold a password."""
     found = [run.kind, "--namespace", options().namespace, "--archive", options().pipeline_archive]
@@ -99,6 +115,10 @@ def arguments(run: Reconciliation, ledger: Path | None = None) -> list[str]:
         found += ["--reports", str(options().pipeline_reports), "--run", str(run.pk)]
         if run.ledger:
             found += ["--ledger", str(ledger or ledger_path(run.ledger))]
+    if run.kind == "erase":
+        for name in NAMES:
+            found += [f"--{name}", str(report_of(run) / name)]
+        found.append(f"--reason={run.reason}")
     if run.asked.get("dry_run"):
         found.append("--dry-run")
     if into := run.asked.get("into"):

@@ -22,26 +22,32 @@ from console.options import options
 from console.usecases.actor import Actor
 from console.usecases.audit import audited, check_reason, complete_run, new_entry, refusals
 from console.usecases.job_queue import enqueue_run
-from console.usecases.runs import run_places
+from console.usecases.runs import erasing, run_places
 from rmq_core.errors import RMQError
 from rmq_core.model.topic import Journal
 from rmq_core.protocol.keys import Keyspace
 
 State = Reconciliation.State
-ACTIONS = {"reconcile": Action.RECONCILE, "archive": Action.ARCHIVE, "restore": Action.RESTORE_ALL}
+ACTIONS = {
+    "reconcile": Action.RECONCILE,
+    "archive": Action.ARCHIVE,
+    "restore": Action.RESTORE_ALL,
+    "erase": Action.ERASE,
+}
 TOPICS_MOST = 500
 EVERY_LEAST_MS, EVERY_MOST_MS = 60_000, 366 * 86_400_000
-RESTORE_WORD = "restore"
+WORDS = {"restore": "restore", "erase": "erase"}
+"""To be typed, where a run changes what cannot be had back."""
 GROUPS_MOST = 500
 TREND = 60
 
 
 @dataclass(frozen=True)
 class RunRequest:
-    """A run as asked for. `topics` empty: all. `confirm`: the word to type where a run puts messages back.
+    """A run as asked for. `topics` empty: all. `confirm`: the word to type where a run puts messages back, or erases.
 
     Of a restore, `dry_run`: it only counts; `into`: it fills this namespace, which nobody uses, and leaves ours alone,
-    with what was there at `at_ms` (None: now).
+    with what was there at `at_ms` (None: now). Of an erasure `dry_run`, and `names`: whose messages.
     """
 
     kind: str = "reconcile"
@@ -52,21 +58,23 @@ class RunRequest:
     dry_run: bool = False
     into: str = ""
     at_ms: int | None = None
+    names: erasing.Names | None = None
 
     @property
-    def changes_queues(self) -> bool:
-        """Whether it puts messages into queues that are in use."""
-        return self.kind == "restore" and not self.dry_run and not self.into
+    def word(self) -> str | None:
+        """What is to be typed: it puts messages into queues that are in use, or erases them."""
+        return None if self.dry_run or self.into else WORDS.get(self.kind)
 
     def asked(self) -> dict[str, Any]:
-        """What is particular to a restore."""
+        """What is particular to a restore or an erasure."""
         found = {"dry_run": self.dry_run, "into": self.into, "at_ms": self.at_ms}
         return {name: value for name, value in found.items() if value not in (False, "", None)}
 
     def query(self) -> dict[str, Any]:
-        """For the audit: what was asked for."""
+        """For the audit: what was asked for; of an erasure how many ids, for it is kept."""
         ledger = {"ledger": self.ledger} if self.ledger else {}
-        return {"kind": self.kind, "topics": list(self.topics), **ledger, **self.asked()}
+        names = self.names.counts() if self.names else {}
+        return {"kind": self.kind, "topics": list(self.topics), **ledger, **self.asked(), **names}
 
 
 def start(actor: Actor, wanted: RunRequest) -> Reconciliation:
@@ -81,13 +89,13 @@ def start(actor: Actor, wanted: RunRequest) -> Reconciliation:
         for topic in wanted.topics or ("",):
             require(actor.user, action, topic)
         _check(wanted)
-        if wanted.changes_queues and wanted.confirm != RESTORE_WORD:
-            raise BadRequest(gettext("Type “%(word)s” to confirm.") % {"word": RESTORE_WORD})
+        if (word := wanted.word) and wanted.confirm != word:
+            raise BadRequest(gettext("Type “%(word)s” to confirm.") % {"word": word})
         run = Reconciliation(
             kind=wanted.kind,
             topics=list(wanted.topics),
             ledger=wanted.ledger,
-            asked=wanted.asked(),
+            asked=wanted.asked() | (wanted.names.stored() if wanted.names else {}),
             summary=_beforehand(wanted.topics),
             **entry.asker(),
         )
@@ -152,8 +160,8 @@ def schedule(
     query = {**wanted.query(), "every_ms": every_ms, **({"schedule": known.pk, "enabled": enabled} if known else {})}
     with audited(actor, Action.SCHEDULE, query=query, reason=wanted.reason) as entry:
         require(actor.user, Action.SCHEDULE, "")
-        if wanted.kind == "restore":
-            raise BadRequest(gettext("A restore cannot be scheduled: a person has to start it."))
+        if wanted.kind in WORDS:
+            raise BadRequest(gettext("This cannot be scheduled: a person has to start it."))
         _check(wanted)
         if not EVERY_LEAST_MS <= every_ms <= EVERY_MOST_MS:
             raise BadRequest(gettext("It must be at least a minute, and at most a year."))
@@ -261,13 +269,19 @@ def _check(wanted: RunRequest) -> None:
         raise BadRequest(gettext("There is no job of that name."))
     if len(wanted.topics) > TOPICS_MOST:
         raise BadRequest(gettext("At most %(most)d topics can be named.") % {"most": TOPICS_MOST})
-    for topic in wanted.topics:
+    for topic in wanted.topics if wanted.kind != "erase" else ():  # whose topic may be gone
         engine().client.topic(topic)
     if wanted.ledger:
         if wanted.kind != "reconcile":
             raise BadRequest(gettext("A ledger is for reconciliations only."))
         run_places.ledger_path(wanted.ledger)
-    if wanted.asked() and wanted.kind != "restore":
+    if wanted.kind == "erase":
+        erasing.check(wanted.names, wanted.reason, dry_run=wanted.dry_run)
+        if wanted.into or wanted.at_ms is not None:
+            raise BadRequest(gettext("Only a restore is rehearsed."))
+    elif wanted.names is not None:
+        raise BadRequest(gettext("Messages are named where they are erased."))
+    elif wanted.asked() and wanted.kind != "restore":
         raise BadRequest(gettext("Only a restore is rehearsed."))
     if wanted.at_ms is not None and not wanted.into:
         raise BadRequest(gettext("What was there at a moment is put into another namespace: say which."))

@@ -1,10 +1,11 @@
-"""One archive job at a time: a lease in Redis, renewed while the job runs."""
+"""One archive job at a time, and no restore while something is erased: leases in Redis, renewed while a job runs."""
 
 from __future__ import annotations
 
 import os
 import socket
 import threading
+import time
 import uuid
 from types import TracebackType
 
@@ -16,22 +17,36 @@ from rmq_core.transport.sync import Connection
 TTL_MS = 30_000
 RENEW_S = 5.0
 ROLE = "archive"
+RESTORE_ROLE = "restore"
+LOOK_S = 0.5
 
 
 class ArchiveBusy(PipelineError):
     """Another job archives the namespace, or was killed a moment ago."""
 
+    what = "another archive job is"
+
+
+class RestoreBusy(ArchiveBusy):
+    """Something is restored, or erased, just now."""
+
+    what = "another restore, or an erasure, is"
+
 
 class ArchiveLock:
     """``with ArchiveLock(options): …`` raises `ArchiveBusy` while somebody else archives the namespace."""
 
-    def __init__(self, options: SourceOptions, ttl_ms: int = TTL_MS) -> None:
+    role = ROLE
+    busy = ArchiveBusy
+
+    def __init__(self, options: SourceOptions, ttl_ms: int = TTL_MS, wait_ms: int = 0) -> None:
+        self._wait_ms = wait_ms
         self._connection = Connection(options.open_target(), retry_for_ms=options.retry_for_ms)
-        self._keys = options.keyspace.election(ROLE)
+        self._keys = options.keyspace.election(self.role)
         self._ttl_ms = ttl_ms
         self._holder = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
         self._done = threading.Event()
-        self._renewing = threading.Thread(target=self._renew, name="archive-lock", daemon=True)
+        self._renewing = threading.Thread(target=self._renew, name=f"{self.role}-lock", daemon=True)
         self.lost = threading.Event()
         """Set when the lease went to somebody else: stop writing."""
 
@@ -50,11 +65,16 @@ class ArchiveLock:
                 return
 
     def __enter__(self) -> ArchiveLock:
-        term, left_ms = self._lead(self._ttl_ms)
+        until = time.monotonic() + self._wait_ms / 1000
+        while True:
+            term, left_ms = self._lead(self._ttl_ms)
+            if term or time.monotonic() >= until:
+                break
+            time.sleep(LOOK_S)
         if term == 0:
             self._connection.close()
-            raise ArchiveBusy(
-                "another archive job is running for this namespace; wait until it has finished (if it was killed:"
+            raise self.busy(
+                f"{self.busy.what} running for this namespace; wait until it has finished (if it was killed:"
                 f" {left_ms / 1000:.0f} seconds)"
             )
         self._renewing.start()
@@ -74,3 +94,14 @@ class ArchiveLock:
             pass  # it ends by itself
         finally:
             self._connection.close()
+
+
+class RestoreLock(ArchiveLock):
+    """The same of restores: what is erased meanwhile would come back out of what a restore had read before. One that
+    was killed is waited for, so that the next one goes on by itself."""
+
+    role = RESTORE_ROLE
+    busy = RestoreBusy
+
+    def __init__(self, options: SourceOptions, ttl_ms: int = TTL_MS, wait_ms: int = 2 * TTL_MS) -> None:
+        super().__init__(options, ttl_ms, wait_ms)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from rmq_core.pipeline.archive.archived import Archive, batch_name
 from rmq_core.pipeline.archive.compaction import FileSystem, remove_leftovers
+from rmq_core.pipeline.files import tree
 from rmq_core.pipeline.schemas import EVENTS
 from rmq_core.pipeline.small import small
 from rmq_core.pipeline.unchanged import Folders, counting, last_of, listing, mark
@@ -82,6 +83,19 @@ def write(kept: Archive, days: list[Day], marked: Callable[[DataFrame], DataFram
         made, first = mark(kept.session, _folder(kept, day, each.batch)), each.batch.partition("-")[0]
         notes.append((*day, each.batch, first, last_of(each.batch), now_ms, json.dumps(sources), made))
     return notes
+
+
+def freed_bytes(kept: Archive, notes: list[Any]) -> int:
+    """By how much the files of days that were written anew are smaller than what they replace; 0 where they are not."""
+
+    def size(day: Day, batch: str) -> int:
+        return sum(size for _, size, _ in tree(kept.session, _folder(kept, day, batch)))
+
+    freed = 0
+    for topic, date, batch, *_, sources, _made in notes:
+        day = (topic, date)
+        freed += sum(size(day, source) for source in json.loads(sources)) - size(day, batch)
+    return max(0, freed)
 
 
 def commit(kept: Archive, notes: list[Any]) -> None:

@@ -25,6 +25,15 @@ if TYPE_CHECKING:
     import pyarrow
 
 
+AT_ONCE = 40_000
+"""Rows that are judged together: each step costs some µs for itself, and then little for every row; and what it looks
+at is to stay in the processor's cache."""
+_LOOKED_AT = 100
+"""Rows at the end of a batch among which its last message mostly begins."""
+SETTLED_SHARE = 0.25
+"""Where fewer messages are settled, it is not worth while to leave them out."""
+
+
 @dataclass(frozen=True)
 class Closing:
     """``number``: of the closing that is being made. ``known``: topics whose past an earlier one carries."""
@@ -38,20 +47,34 @@ def histories(batches: Iterable[pyarrow.RecordBatch], closing: Closing | None = 
 
     A message may go on in the next batch; the rows of one message must fit into memory.
     """
-    import numpy as np
+    held, whole, more = list[Any](), 0, 0  # rows of messages that have ended in these batches, and behind them
+    for batch in batches:
+        if not batch.num_rows:
+            continue
+        start = _last_start(batch)
+        held.append(batch)
+        whole, more = (whole + more + start, batch.num_rows - start) if start else (whole, more + batch.num_rows)
+        if whole >= AT_ONCE:
+            table = _table(held)
+            yield from _judge(table.slice(0, whole), closing)
+            held, whole = table.slice(whole).to_batches(), 0
+    if held:
+        yield from _judge(_table(held), closing)
+
+
+def _table(batches: list[Any]) -> Any:
     import pyarrow as pa
 
-    held: list[Any] = []
-    for batch in batches:
-        starts = np.flatnonzero(first_rows(batch))
-        if len(starts) > 1:
-            last = int(starts[-1])
-            yield from _judge(pa.Table.from_batches([*held, batch.slice(0, last)]).combine_chunks(), closing)
-            held = [batch.slice(last)]
-        elif batch.num_rows:
-            held.append(batch)
-    if held:
-        yield from _judge(pa.Table.from_batches(held).combine_chunks(), closing)
+    return pa.Table.from_batches(batches).combine_chunks()
+
+
+def _last_start(batch: Any) -> int:
+    """Where the last message of a batch begins."""
+    import numpy as np
+
+    begin = max(0, batch.num_rows - _LOOKED_AT)
+    start = begin + int(np.flatnonzero(first_rows(batch.slice(begin)))[-1])
+    return start if start > begin or begin == 0 else int(np.flatnonzero(first_rows(batch))[-1])
 
 
 def judge(closing: Closing | None) -> Any:
@@ -69,13 +92,20 @@ def _judge(table: Any, closing: Closing | None) -> Iterator[pyarrow.RecordBatch]
     wrong = wrongs(rows)
     unsure = carried.unsure(rows, wrong, closing.known if closing else frozenset())
     doubtful = unsure[rows.message]
+    yield _batch(times(rows, doubtful))
+    settled = _settled(rows, wrong, unsure)
+    if settled.mean() > SETTLED_SHARE:
+        left = ~settled[rows.message]
+        if not left.any():
+            return
+        rows, unsure, doubtful = rows.only(left), unsure[~settled], doubtful[left]
+        wrong = wrongs(rows)
     seen = rows.only(~rows.later)
     same = seen is rows
     traces = traced(seen)
     yield from _messages(seen, wrong if same else wrongs(seen), traces, doubtful[~rows.later][seen.starts])
     if not same and unsure.any():  # what is not judged may yet need a look at the archive
         yield _batch(_names(rows, unsure) | {"unsure": np.ones(unsure.sum(), dtype=bool)})
-    yield _batch(times(rows, doubtful))
     if closing is not None:
         live = tables().event[rows.step] == LIVE
         cut = ~rows.tail & (~live if rows.tail.any() or not same else True)
@@ -85,6 +115,17 @@ def _judge(table: Any, closing: Closing | None) -> Iterator[pyarrow.RecordBatch]
             if whole is not seen:
                 wrong, traces = wrongs(whole), traced(whole)
             yield _batch(carried.closed(whole, wrong, traces, left_out, closing.number))
+
+
+def _settled(rows: Rows, wrong: Wrongs, unsure: Any) -> Any:
+    """Per message, whether all of it is archived, new and in order, and nothing is left: only its times count."""
+    import numpy as np
+
+    apart = rows.tail | rows.later | rows.old | ~rows.happened
+    found = ~(wrong.there | unsure | rows.any(apart)) & (rows.end >= 0)
+    for copy in COPIES:
+        found &= rows.copies_left[copy] == 0
+    return np.asarray(found)
 
 
 def _names(rows: Rows, which: Any) -> dict[str, Any]:

@@ -50,7 +50,7 @@ def wrongs(rows: Rows) -> Wrongs:
     row, what = np.full(total, -1), np.zeros(total, dtype=np.int64)
     row[messages], what[messages] = at[first], kind[first]
     there = np.maximum(row, 0)
-    position, steps = rows.position[there], step[there]
+    position, steps = np.where(row < 0, -1, rows.position[there]), np.where(row < 0, 0, step[there])
     counts = {copy: before[copy][there] for copy in COPIES}
     heads = np.flatnonzero(rows.head)
     if len(heads):  # what was wrong when the books were closed came before all else

@@ -45,13 +45,14 @@ WHERE_STREAMS_ARE = (
 @dataclass(frozen=True)
 class Archived:
     """What a run did: transitions written, micro-batches, journal entries trimmed, folders compacted; transitions
-    forgotten, for their topic wants them no longer."""
+    forgotten, for their topic wants them no longer, and that by topic (of one that goes on, of its last look)."""
 
     rows: int
     batches: int
     trimmed: int
     compacted: int
     forgotten: int = 0
+    let_go: tuple[retention.Forgotten, ...] = ()
 
 
 def archive(
@@ -85,7 +86,7 @@ def archive(
         run.move()
         with progress.stage("compact", session):
             run.compact()
-    return Archived(done["rows"], done["batches"], run.trimmed, run.compacted, run.forgotten)
+    return Archived(done["rows"], done["batches"], run.trimmed, run.compacted, run.forgotten, run.let_go)
 
 
 class _Run:
@@ -104,6 +105,7 @@ class _Run:
         self.every_ms, self.compacting = every_ms, compacting
         self.done = {"rows": 0, "batches": 0}
         self.trimmed = self.compacted = self.forgotten = 0
+        self.let_go: tuple[retention.Forgotten, ...] = ()
         self.before = kept.last_committed()
         self._moved_to = self.before
         self._compacted_at = self._reported = 0
@@ -197,7 +199,8 @@ class _Run:
 
     def compact(self) -> None:
         """Forgets what is too old, and makes large files of small ones; what comes meanwhile is not touched."""
-        self.forgotten += sum(each.transitions for each in retention.forget(self.kept, self._known.values()))
+        self.let_go = tuple(retention.forget(self.kept, self._known.values()))
+        self.forgotten += sum(each.transitions for each in self.let_go)
         if self.compacting:
             self.compacted += compact(self.kept)
 

@@ -15,7 +15,7 @@ from rmq_core.errors import ConfigurationError, PipelineError
 from rmq_core.model.ids import id_to_text
 from rmq_core.pipeline.archive import data_set, erasures, redacted
 from rmq_core.pipeline.archive.archived import Archive
-from rmq_core.pipeline.archive.lock import ArchiveLock
+from rmq_core.pipeline.archive.lock import ArchiveLock, RestoreLock
 from rmq_core.pipeline.files import seen_here
 from rmq_core.pipeline.findings import gaps
 from rmq_core.pipeline.history.replay import SLOT
@@ -33,7 +33,7 @@ from rmq_core.protocol.scripts import Call, script
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-STAGES = ("find", "look", "rewrite", "forget", "remove")
+STAGES = ("find", "check", "rewrite", "forget", "remove")
 MOST = 100_000
 """Messages that one run erases."""
 NAMED_MOST = 20
@@ -92,7 +92,7 @@ def erase(
     if not seen_here(session):
         raise PipelineError("nothing is erased over Spark Connect: it cannot delete folders")
     session.dataSource.register(JournalSource)
-    with ArchiveLock(options), plain_errors("erasing stopped"):
+    with ArchiveLock(options), RestoreLock(options, wait_ms=0), plain_errors("erasing stopped"):
         kept = Archive(session, path)
         data_set.check(options, kept)
         return _Run(session, options, kept.pinned(), progress).run(ids, slot_bases, reason, dry_run=dry_run)
@@ -107,7 +107,7 @@ class _Run:
     def run(self, ids: Collection[bytes], bases: Collection[bytes], reason: str, *, dry_run: bool) -> Erased:
         with self._progress.stage("find", self._session):
             rows = self._found(ids, bases)
-        with self._progress.stage("look", self._session):
+        with self._progress.stage("check", self._session):
             busy = self._busy(rows)
         left = tuple(Left(topic, id_to_text(id), why) for (topic, id), why in sorted(busy.items()))
         mine = [row for row in rows if (row.of, bytes(row.id)) not in busy]

@@ -32,12 +32,14 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class Forgotten:
-    """What was done for one topic: of how many ``days`` before ``before`` how many ``transitions``."""
+    """What was done for one topic: of how many ``days`` before ``before`` how many ``transitions``, and by how many
+    bytes their files became smaller."""
 
     topic: str
     before: str
     days: int
     transitions: int
+    freed_bytes: int = 0
 
 
 def forget(kept: Archive, topics: Collection[Topic], now_ms: int | None = None) -> list[Forgotten]:
@@ -83,9 +85,12 @@ def _of_topic(kept: Archive, name: str, days: list[str], before: str) -> Forgott
 
     rows = marked(events).where("hit").groupBy("date").agg(F.count("*").alias("n")).collect()
     counts = {row.date: row.n for row in rows}
+    freed = 0
     if counts:
-        redacted.commit(kept, redacted.write(kept, [(name, day) for day in sorted(counts)], marked))
-    return Forgotten(name, before, len(counts), sum(counts.values()))
+        notes = redacted.write(kept, [(name, day) for day in sorted(counts)], marked)
+        freed = redacted.freed_bytes(kept, notes)
+        redacted.commit(kept, notes)
+    return Forgotten(name, before, len(counts), sum(counts.values()), freed)
 
 
 def _closed(kept: Archive) -> dict[str, str]:

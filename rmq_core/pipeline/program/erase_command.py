@@ -28,14 +28,17 @@ def describe(sub: argparse.ArgumentParser) -> None:
         "--slot-basis", dest="bases", metavar="TEXT", help="of all messages with this slot basis; repeatable", **named
     )
     sub.add_argument("--ids", dest="file", type=_lines, default=[], metavar="FILE", help="ids, a line each; -: input")
+    sub.add_argument(
+        "--slot-bases", dest="bases_file", type=_lines, default=[], metavar="FILE", help="slot bases, a line each"
+    )
     sub.add_argument("--reason", default="", metavar="TEXT", help="for the record")
     sub.add_argument("--dry-run", action="store_true", help="only count, and say what would stay")
 
 
 def missing(given: argparse.Namespace) -> str:
     """What it cannot do without, if that was not given."""
-    if not (given.ids or given.bases or given.file):
-        return "name what to erase: --id, --ids or --slot-basis"
+    if not (given.ids or given.bases or given.file or given.bases_file):
+        return "name what to erase: --id, --ids, --slot-basis or --slot-bases"
     return "" if given.reason or given.dry_run else "--reason is missing: why, for the record"
 
 
@@ -46,7 +49,7 @@ def run(session: SparkSession, options: SourceOptions, given: argparse.Namespace
         options,
         given.archive,
         ids=[*given.ids, *given.file],
-        slot_bases=given.bases,
+        slot_bases=[*given.bases, *given.bases_file],
         reason=given.reason,
         dry_run=given.dry_run,
         progress=progress,

@@ -8,6 +8,7 @@ that was interrupted, or runs twice, does no harm. What was in flight waits agai
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from rmq_core.model.group import is_group_name
 from rmq_core.model.topic import Topic
 from rmq_core.pipeline.archive import data_set
 from rmq_core.pipeline.archive.archived import Archive
+from rmq_core.pipeline.archive.lock import RestoreLock
 from rmq_core.pipeline.findings import gaps
 from rmq_core.pipeline.history.replay import MESSAGE, SLOT
 from rmq_core.pipeline.progress import QUIET, Progress
@@ -101,10 +103,11 @@ def restore(
     ``dry_run``: only counts. ``inline``: takes a message whose content was not journaled for one that is its id.
     ``rehearsal``: instead, all that was there at a moment, into a namespace of another name.
     """
+    lock = nullcontext() if dry_run else RestoreLock(options)
     if rehearsal is not None:
-        with plain_errors("the rehearsal stopped"):
+        with lock, plain_errors("the rehearsal stopped"):
             return with_retries(lambda: _rehearse(session, options, path, progress, dry_run, inline, rehearsal))
-    with plain_errors("the restore stopped"):
+    with lock, plain_errors("the restore stopped"):
         defined: list[str] = []  # over all tries: the second finds what the first has defined
         return with_retries(lambda: _restore(session, options, path, progress, dry_run, inline, defined))
 

@@ -35,7 +35,7 @@ if HOLDS then
   lift_over(LIFTED_MOST, 'f')
 end
 write_counts()
-if counted.lifted then
+if counted.lifted or limits.freed then
   announce_change()
 elseif redis.call('EXISTS', STORE) == 1 then
   -- A duplicate that waited for this end can be taken now.

@@ -27,5 +27,8 @@ marks[4] = wanted
 -- include shared/due.lua
 -- include shared/lanes.lua
 -- include shared/hints.lua
+if FAIR then
+  lanes.regulate()
+end
 announce_change()
 return 1

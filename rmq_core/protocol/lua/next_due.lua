@@ -16,15 +16,15 @@ local unfit = GROUP and misfit(SHAPE)
 if unfit then
   return unfit
 end
-local ready
+local next_due_ms = next_due()
+local first, ready = head_of(next_due_or_ready()), nil
 if GROUP then
   ready = group_head()
 elseif TIMED then
   local head = redis.call('ZRANGEBYSCORE', STORE, '-inf', '(' .. ms_text(now + 1), 'WITHSCORES', 'LIMIT', 0, 1)
   ready = head[2] and math.floor(tonumber(head[2]))
-elseif redis.call('EXISTS', STORE) == 1 then
+elseif first then
   ready = now
 end
-local next_due_ms = next_due()
-local head = write_hints(ARGV[POLICY + 2], next_due_ms, head_of(next_due_or_ready()))
+local head = write_hints(ARGV[POLICY + 2], next_due_ms, first)
 return {now, earlier(ready, next_due_ms) or -1, ready and head or ''}

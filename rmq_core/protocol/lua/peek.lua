@@ -10,11 +10,21 @@
 local TIMED, timeout_ms, most = ARGV[1] == '1', tonumber(ARGV[2]), tonumber(ARGV[3])
 local PASSED_OVER_MOST = 1000
 
+-- Where tenants take turns (shared/lanes.lua), and none of those may have anything now, only what has no turn comes.
+local LANE, LANES_MOST, PARKED_FROM, FREE_FROM = 4398046511104, 2048, 9007199254736896, 9007199254738944
+local top = '+inf'
+if not TIMED then
+  local first = tonumber(redis.call('ZRANGE', LANES, 0, 0, 'WITHSCORES')[2] or 0)
+  if first >= PARKED_FROM and first < FREE_FROM and string.sub(redis.call('HGET', STATS, 'fair') or '', 1, 1) == '1' then
+    top = string.format('%.0f', LANE)
+  end
+end
+
 local function ready(from, count)
   if TIMED then
     return redis.call('ZRANGEBYSCORE', STORE, '-inf', '(' .. string.format('%.0f', now + 1), 'LIMIT', from, count)
   end
-  return redis.call('ZREVRANGE', STORE, from, from + count - 1)
+  return redis.call('ZREVRANGEBYSCORE', STORE, top, '-inf', 'LIMIT', from, count)
 end
 
 -- Ids alone: to read a score costs more than all else.
@@ -49,8 +59,7 @@ if #free > 0 and redis.call('EXISTS', SUSPECT) == 1 then
   end
 end
 local reply = #free > 0 and redis.call('ZMSCORE', STORE, unpack(free)) or {}
--- Where tenants take turns (shared/lanes.lua): what comes next comes as the hint of the slot says.
-local LANE, LANES_MOST = 4398046511104, 2048
+-- What comes next of tenants who take turns comes as the hint of the slot says.
 if not TIMED and reply[1] and tonumber(reply[1]) > LANE then
   local turn, step = tonumber(redis.call('ZSCORE', TURNS, 'at') or 0), 100 / math.max(1, redis.call('ZCARD', LANES))
   if HEADS ~= STORE then

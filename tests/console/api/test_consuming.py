@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from console.api.messages import receipts
-from rmq_core import FixedTimeMessage, PriorityMessage, TopicKind
+from rmq_core import Addressed, FixedTimeMessage, PriorityMessage, TopicKind
 from tests.console.api.conftest import Caller, problem
 from tests.console.conftest import Queue
 
@@ -208,3 +208,22 @@ def test_a_receipt_of_the_release_before_places_still_settles(queue: Queue, oper
     old = base64.urlsafe_b64encode(receipts._signature(namespace, "orders", packed) + packed).decode().rstrip("=")
     found = receipts.delivery_of(namespace, "orders", old)
     assert (found.score, found.receipt, found.raw_id) == (50, delivery.receipt, b"a")
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_what_follows_is_refused_without_the_name_of_its_topic(
+    queue: Queue, caller: Callable[..., Caller], there: bool
+) -> None:
+    queue.topic()
+    queue.topic("covert", max_backlog=1)
+    queue.client.send("covert", "fills it", in_ms=60_000)
+    queue.client.send("orders", "a", in_ms=0, if_done=Addressed("covert", "then", in_ms=0))
+    if not there:
+        queue.control.delete_topic("covert", force=True)
+    scoped, everywhere = caller("Operator", topics="orders"), caller("Operator")
+    (taken,) = take(scoped)
+    body = {"settle": [{"receipt": taken["receipt"]}]}
+    status, code = (429, "backlog_full") if there else (404, "unknown_topic")
+    refused = problem(scoped.post(SETTLE, body), status, code)
+    assert "covert" not in str(refused) and "what follows" in refused["detail"]
+    assert "covert" in problem(everywhere.post(SETTLE, body), status, code)["detail"]

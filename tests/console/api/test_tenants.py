@@ -81,3 +81,20 @@ def test_turns_are_told_and_edited(queue: Queue, caller: Callable[..., Caller], 
     sample(settings)
     metrics = scrape(editor)
     assert metrics["rmq_tenant_waiting", f"tenant={HOSTILE},topic=orders"] == 2
+
+
+def test_limits_are_told_and_edited(queue: Queue, caller: Callable[..., Caller]) -> None:
+    queue.topic(kind=TopicKind.PRIORITY, fair=True)
+    for n in range(3):
+        queue.client.send("orders", f"m{n}", priority=20, tenant="acme" if n else "globex")
+    editor = caller("Editor")
+    wanted = {"tenant_limits": "acme=held, globex=5/min 2 at once"}
+    plan = editor.ok("PUT", "/topics/orders?validate_only=true", wanted)
+    assert [(line["field"], line["severity"]) for line in plan["lines"]] == [("tenant_limits", "caution")]
+    assert editor("PUT", "/topics/orders?reason=x", wanted, If_Match="*").status_code == 200
+    for bad in ("acme", "acme=3", "acme=0/s"):
+        problem(editor("PUT", "/topics/orders", {"tenant_limits": bad}, If_Match="*"), 422, "invalid")
+    turns = {each["tenant"]: each for each in editor.ok("GET", "/topics/orders/tenants")["turns"]}
+    told = {tenant: (each["limit"], each["capped"], each["share"]) for tenant, each in turns.items()}
+    assert told == {"acme": ("held", True, 0), "globex": ("5/min 2 at once", False, 1)}
+    assert [each.tenant for each in queue.client.take("orders", 3)] == ["globex"]

@@ -110,6 +110,7 @@ ROUTES: dict[tuple[str, str], Route] = {
     ),
     ("POST", "/topics/{topic}/messages/{id}:restore"): Route(Action.RESTORE, "/topics/orders/messages/a:restore", {}),
     ("GET", "/topics/{topic}/content/{id}"): Route(READ, "/topics/orders/content/a"),
+    ("GET", "/topics/{topic}/archived/{id}"): Route(VIEW, "/topics/orders/archived/a"),
     ("GET", "/topics/{topic}/timeline/{id}"): Route(VIEW, "/topics/orders/timeline/a"),
     ("GET", "/topics/{topic}/records"): Route(VIEW, "/topics/orders/records"),
     ("GET", "/topics/{topic}/dead"): Route(VIEW, "/topics/orders/dead"),
@@ -214,6 +215,8 @@ ROUTES: dict[tuple[str, str], Route] = {
     ("GET", "/reconciliations/{ident}/log"): Route(READ, f"/reconciliations/{NO_RUN}/log"),
     ("GET", "/reconciliations/{ident}/report"): Route(READ, f"/reconciliations/{NO_RUN}/report"),
     ("GET", "/reconciliations/trend"): Route(VIEW, "/reconciliations/trend"),
+    ("GET", "/reconciliations/forgotten"): Route(VIEW, "/reconciliations/forgotten"),
+    ("GET", "/reconciliations/clean"): Route(VIEW, "/reconciliations/clean"),
     ("GET", "/reconciliations/ledgers"): Route(VIEW, "/reconciliations/ledgers"),
     ("GET", "/reconciliations/schedules"): Route(VIEW, "/reconciliations/schedules"),
     ("POST", "/reconciliations/schedules"): Route(

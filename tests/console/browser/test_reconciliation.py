@@ -38,7 +38,7 @@ def damaged(stack: Stack) -> Iterator[RMQ]:
     """A recorded topic in which lies content without a message: in slot 0, whose journal stays whole because somebody
     has not read it yet, and in slot 1, of which nothing is proved once what was read is trimmed."""
     with stack.client() as client:
-        client.define(Topic("reconciled", TopicKind.FIXED_TIME, slots=2, journal="full"))
+        client.define(Topic("reconciled", TopicKind.FIXED_TIME, slots=2, journal="full", undo_ms=0))
         auditor = client.journal("reconciled", reader="auditor", slots=1)
         auditor.read()  # nothing is trimmed from now on that it has not committed
         for key, slot in (("m4", 0), ("m3", 1)):
@@ -90,6 +90,7 @@ def test_from_the_button_to_the_repair(stack: Stack, open_page: Callable[..., Pa
     expect(kept.get_by_role("button")).to_have_count(0)
     assert_repairable(page, damaged)
     assert_rehearsed(page, stack, damaged)
+    assert_erased(page, stack, damaged)
 
 
 def assert_rehearsed(page: Page, stack: Stack, client: RMQ) -> None:
@@ -101,10 +102,41 @@ def assert_rehearsed(page: Page, stack: Stack, client: RMQ) -> None:
     expect(progress).to_contain_text("Done", timeout=SPARK_MS)
     facts = page.locator(".rc-pairs")
     expect(facts).to_contain_text("reconciled: 1 waiting")
-    expect(facts).to_contain_text("left out: topic reconciled, slot 1: its history is not whole")
+    expect(facts).to_contain_text("Left out, slot by slot")
+    expect(facts).to_contain_text("reconciled, slot 1: It was read and trimmed before anything was archived")
     with RMQ(client.target.url, "drill", allow_eviction=True) as there:
         assert there.connection.run([("ZRANGE", there.keyspace.slot("reconciled", 0).store, 0, -1)]) == [[b"m4"]]
         Control(there).delete_topic("reconciled", force=True)
+
+
+def assert_erased(page: Page, stack: Stack, client: RMQ) -> None:
+    """Somebody's message goes for good: counted, confirmed, and listed among the runs."""
+    Control(client).cancel("reconciled", ["m4"])
+    run(page, stack, "Archive")
+    progress = page.get_by_role("region", name="Progress")
+    expect(progress).to_contain_text("Done", timeout=SPARK_MS)
+    page.goto(f"{stack.address}/reconciliation/")
+    page.get_by_role("button", name="Erase messages").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Ids, one on each line").fill("m4\n")
+    dialog.get_by_label("Topics").select_option("reconciled")
+    dialog.get_by_role("button", name="Count them").click()
+    page.wait_for_url(re.compile("/reconciliation/[0-9a-f-]{36}/"))
+    expect(progress).to_contain_text("Messages to be erased: 1", timeout=SPARK_MS)
+    expect(page.locator(".rc-pairs")).to_contain_text("Messages in the archive: 1 (transitions: 2)")
+    page.get_by_role("button", name="Erase these…").click()
+    dialog.get_by_label("Reason").fill("they asked for it")
+    expect(dialog.get_by_role("button", name="Erase")).to_be_disabled()
+    dialog.get_by_label("Type erase to confirm").fill("erase")
+    before = page.url
+    dialog.get_by_role("button", name="Erase").click()
+    page.wait_for_url(lambda url: url != before)
+    expect(progress).to_contain_text("Messages erased: 1", timeout=SPARK_MS)
+    page.goto(f"{stack.address}/reconciliation/?kind=erase")
+    expect(page.locator("tbody tr").filter(has_text="only counted")).to_have_count(1)
+    expect(page.locator("tbody tr").filter(has_text="Erasure")).to_have_count(2)
+    let_go = page.get_by_role("region", name="What the archive has let go")
+    expect(let_go.locator("tbody tr").filter(has_text="erased: they asked for it")).to_contain_text("messages: 1")
 
 
 def run(page: Page, stack: Stack, job: str, into: str = "") -> None:

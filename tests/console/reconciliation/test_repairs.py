@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ from django.contrib.auth.models import User
 from pyarrow import parquet
 
 from console.access import Forbidden
+from console.clock import ms_of
 from console.errors import BadRequest
 from console.jobs import operations as jobs
 from console.models import AuditEntry, Finding, MessageRecord, Operation, Reconciliation
@@ -19,7 +22,7 @@ from console.record.life import key_of
 from console.serializers.operations import canary_messages
 from console.usecases.actor import Actor
 from console.usecases.bulk.canary import Canary
-from console.usecases.runs import repairs
+from console.usecases.runs import engine_repairs, repairs
 from console.usecases.runs.repairs import RepairRequest
 from rmq_core import FixedTimeMessage, MessageRef
 from rmq_core.ops.repairs import scores as engine_scores
@@ -212,3 +215,48 @@ def test_data_of_repairs_is_read_from_reports_old_and_new(
     assert repaired(desk, request(run, "set_right")).done == 1
     scores = engine_scores(client.keyspace, client.topic("orders"), [MessageRef(found.slot, "m0")])
     assert client.run(scores) == [wanted]
+
+
+def test_what_was_erased_comes_back_from_no_older_report_and_from_no_record(
+    desk: Desk, run: Reconciliation, settings: Any, tmp_path: Path
+) -> None:
+    """Also where the command line has erased it, which reaches neither."""
+    set_options(settings, PIPELINE_REPORTS=tmp_path / "reports", PIPELINE_ARCHIVE=str(tmp_path / "archive"))
+    folder = tmp_path / "reports" / str(run.pk) / "findings"
+    folder.mkdir(parents=True)
+    copies = {"seen": [None] * 4, "copies": [b"x"], "counts_lost": True}
+    names = ("ann-1", "bob-1")
+    rows = [
+        {"topic": "orders", "slot": slot_for(each.encode(), 4), "id": each.encode(), "repair": "set_right"}
+        for each in names
+    ]
+    parquet.write_table(
+        pa.Table.from_pylist([each | {"repair_data": msgpack.packb(copies)} for each in rows]), folder / "one.parquet"
+    )
+    for each in names:
+        slot = slot_for(each.encode(), 4)
+        MessageRecord.objects.create(
+            key=key_of("orders", slot, each.encode()), topic="orders", slot=slot, ident=each.encode(),
+            state="delayed", first_ms=1, updated_ms=1, due_ms=4_000_000_000_000, body=b"0 2 {}x",
+        )  # fmt: skip
+        finding(run, "lost", "send_again", each)
+    refs = [MessageRef(slot_for(each.encode(), 4), each) for each in names]
+    before = engine_repairs.repair_data_of(str(run.pk), "orders", refs)
+    assert [ref.id for ref in before] == [*names]
+    erasure = {
+        **{"name": "1", "salt": "00ff", "begun_ms": ms_of(run.created) + 5, "done_ms": None, "reason": "asked"},
+        **{"topics": ["orders"], "messages": 1, "transitions": 3, "days": 1, "format": 1},
+        "hashes": {"orders": [hashlib.sha256(b"\x00\xffann-1").hexdigest()]},
+    }
+    (tmp_path / "archive" / "erased").mkdir(parents=True)
+    record = tmp_path / "archive" / "erased" / "1.json"
+    record.write_text(json.dumps(erasure))
+    (record.parent / "2.json").write_text("{")
+    assert [ref.id for ref in engine_repairs.repair_data_of(str(run.pk), "orders", refs)] == ["bob-1"]
+    assert dict(repairs.preview(desk.actor, request(run, "send_again")).outcomes) == {"done": 1, "unknown": 1}
+    operation = repaired(desk, request(run, "send_again"))
+    assert (operation.done, operation.failed + operation.skipped) == (1, 1)
+    assert desk.queue.find("ann-1") is None and desk.queue.find("bob-1")
+    # What was sent again under the same id, and lost again, is another message.
+    record.write_text(json.dumps(erasure | {"begun_ms": ms_of(run.created) - 5}))
+    assert engine_repairs.repair_data_of(str(run.pk), "orders", refs).keys() == before.keys()

@@ -7,12 +7,14 @@ import signal
 import threading
 import time
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.db import connection
+from django.utils import timezone
 
 from console.access import Forbidden
 from console.clock import ms_of
@@ -94,6 +96,8 @@ def test_a_restore_says_what_it_did_and_what_it_left_out(office: Office) -> None
     reported = shapes.detail_json(run, True)["restored"]
     assert (reported["back"], reported["present"]) == (12, 1)
     assert reported["said"] == ["left out: topic orders, slot 3: its history is not whole (file). Bring it back."]
+    assert reported["left_out"] == [{"topic": "orders", "reason": "file", "slots": [3]}]
+    assert (reported["deleted"], reported["streams"]) == ([], [])
     assert shapes.detail_json(office.do(), True)["restored"] is None
 
 
@@ -297,3 +301,33 @@ def test_the_program_ends_with_whoever_started_it(office: Office, monkeypatch: p
         return Path(f"/proc/{started}/stat").read_text().split()[2] == "Z"
 
     wait_until(gone, what="the end of the program")
+
+
+def test_since_when_each_topic_is_clean(office: Office) -> None:
+    """The run from which on none found anything of it, or lacked anything; one that was not about it says nothing."""
+    begun = timezone.now() - timedelta(hours=9)
+
+    def ended(hour: int, topics: list[str], found: str = "", gap: str = "", **more: Any) -> Reconciliation:
+        summary = {"inputs": {"topics": topics}, "gaps": [{"topic": gap, "slot": 0}] if gap else []} | more
+        at = begun + timedelta(hours=hour)
+        run = Reconciliation.objects.create(
+            kind="reconcile", state="done", username="a", created=at, finished=at, summary=summary, complete=not gap
+        )
+        if found:
+            Finding.objects.create(run=run, kind="lost", topic=found, slot=0, ident="a")
+            Reconciliation.objects.filter(pk=run.pk).update(findings=1, listed=1)
+        return run
+
+    ended(0, ["mail", "orders", "torn"])
+    ended(1, ["mail", "orders", "torn", "silent"], found="mail", without_journal=["silent"])
+    third = ended(2, ["mail", "orders", "torn"])
+    ended(3, ["mail", "torn"], gap="torn")
+    last = ended(4, ["mail", "orders"], found="orders")
+    rows = {each["topic"]: each for each in Caller(*make_token("Viewer")).ok("GET", "/reconciliations/clean")["topics"]}
+    assert set(rows) == {"mail", "orders", "torn"}
+    assert rows["mail"]["clean_since_ms"] == ms_of(third.finished) and rows["mail"]["run"] == str(last.pk)
+    assert (rows["orders"]["clean_since_ms"], rows["orders"]["findings"]) == (None, 1)
+    assert (rows["torn"]["clean_since_ms"], rows["torn"]["complete"]) == (None, False)
+    assert [
+        each["topic"] for each in Caller(*make_token("Viewer", "ma*")).ok("GET", "/reconciliations/clean")["topics"]
+    ] == ["mail"]

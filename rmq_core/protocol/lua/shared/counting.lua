@@ -2,8 +2,9 @@
 local counted = {}
 -- What fragments have to write when all is done.
 local at_the_end, write_journal, write_position
--- What was taken comes back uncounted, where tenants take turns: see shared/lanes.lua.
-local gives_turn_back
+-- Of tenants who take turns: shared/lanes.lua and shared/tenant_limits.lua put their functions here. One table, for a script
+-- may have 200 locals at most.
+local limits = {}
 
 local function count(event, n)
   counted[event] = (counted[event] or 0) + n
@@ -16,6 +17,9 @@ local function write_counts()
   end
   if write_position then
     write_position()
+  end
+  if limits.recount and (counted.acked or counted.released or counted.died or counted.retried or counted.expired) then
+    limits.recount()
   end
   if write_journal then
     write_journal()

@@ -13,7 +13,7 @@ local function earlier(a, b)
 end
 
 -- When the slot next needs a consumer though nobody sends to it: a due message, a due retry, a timeout, the end
--- of a hold. nil: never.
+-- of a hold, a tenant who may have more. nil: never.
 -- A timeout is at most that far away, whatever the clock was when it was taken.
 local function next_due()
   local timeout, retry = head_ms(PREPARE, TIMEOUT_MS), head_ms(RETRY, 0)
@@ -23,6 +23,9 @@ local function next_due()
   local next_due_ms = earlier(retry, timeout and math.min(timeout, now + TIMEOUT_MS))
   if hold_end then
     next_due_ms = earlier(next_due_ms, hold_end())
+  end
+  if limits.ends_ms then
+    next_due_ms = earlier(next_due_ms, limits.ends_ms())
   end
   if TIMED and not GROUP then
     local head = redis.call('ZRANGEBYSCORE', STORE, ms_text(now + 1), '+inf', 'WITHSCORES', 'LIMIT', 0, 1)

@@ -21,7 +21,11 @@ local function head_of(next_due_ms)
   local top = redis.call('ZREVRANGE', STORE, 0, 0, 'WITHSCORES')
   local score = top[2] and tonumber(top[2])
   if lanes.head and score and score > 4398046511104 then
-    return lanes.head()
+    local head = lanes.head()
+    if head then
+      return head
+    end
+    score = tonumber(redis.call('ZREVRANGEBYSCORE', STORE, '4398046511104', '-inf', 'WITHSCORES', 'LIMIT', 0, 1)[2] or nil)
   end
   return score and math.ceil(score)
 end

@@ -1,8 +1,9 @@
 -- The keys of which nothing is handed out for now. The mark 'holds' of a slot lists them, one behind the other, each as
--- '<number> <i(d), b(asis), f(ailure), o(rder)> <since_ms> <until_ms, 0: until it is lifted> <length of the key> <of the note>
+-- '<number> <i(d), b(asis), f(ailure), o(rder), t(enant)> <since_ms> <until_ms, 0: until it is lifted> <length of the key> <of the note>
 -- <key><note>'.
 -- One of a failure keeps back the others of a slot basis while the message that failed, its note, is there. That of order
 -- keeps back all versions of the slot that wait for one before them: see shared/order.lua.
+-- That of a tenant keeps back what has failed of one who is held: see shared/tenant_limits.lua.
 -- As long as there are any, the slot's shape is marked with format 2: releases that know no holds are refused.
 -- Needs marks.
 local HOLDS
@@ -33,6 +34,9 @@ if HOLDS or LISTS_HOLDS then
     for _, hold in ipairs(HOLDS or {}) do
       if hold.kind == 'f' then
         notes[#notes + 1] = hold.note
+      end
+      if hold.kind == 't' and limits.known and not (limits.held and limits.held('t' .. hold.key)) then
+        first = now -- nobody holds this tenant any more
       end
       -- One that failed, and is in flight again, or whose end somebody has moved, is looked for as the others are.
       if hold.until_ms > (hold.kind == 'f' and now or 0) then

@@ -44,6 +44,7 @@ if HOLDS or LISTS_HOLDS then
       return has_ended(hold.note, timed_out)
     end
     return timed_out
+      or hold.kind == 't' and not (limits.held and limits.held('t' .. hold.key))
       or hold.kind == 'o' and not (ORDER and redis.call('EXISTS', ORDER_WAITS) == 1)
   end
 
@@ -108,7 +109,7 @@ if HOLDS or LISTS_HOLDS then
     local basis
     for _, hold in ipairs(HOLDS) do
       -- Those of failures that are over have just been lifted: to ask again would cost much for each message.
-      if hold.kind == 'f' or not is_over(hold) then
+      if hold.kind ~= 't' and (hold.kind == 'f' or not is_over(hold)) then
         basis = hold.kind ~= 'i' and (basis or held_basis(id, body)) or basis
         if hold.key == (hold.kind ~= 'i' and basis or id) and not (hold.kind == 'f' and hold.note == id) then
           return hold.number

@@ -8,10 +8,14 @@ local FAIR = LANES and marks[4] and string.byte(marks[4]) == 49 -- 1
 local UNFAIR = LANES and marks[4] and string.byte(marks[4]) == 50 -- 2
 -- One table and one function, for a script may have 200 locals at most.
 local lanes = {}
+limits.known = true
+-- include shared/tenant_limits.lua
 
 if FAIR or UNFAIR then (function()
   local LANE, PLACES, PRIORITY_MOST = 4398046511104, 4294967296, 1023
   local LANES_MOST, FREE_FROM = 2048, 9007199254738944
+  -- The turn of who may have nothing now (shared/tenant_limits.lua): behind all others.
+  local PARKED_FROM = FREE_FROM - LANES_MOST
   -- The lane of those for whom there is none, and those of what was taken, of who came anew too.
   local OTHERS_LANE, TAKEN_LANE, TAKEN_NEW_LANE = 2045, 2046, 2047
   -- Who owes nothing and comes anew is put so far before the present turn: he is next in his slot, and before all that
@@ -33,12 +37,14 @@ if FAIR or UNFAIR then (function()
     return turn < now_at - NEW / 2
   end
 
-  -- What the slot hands out next, as a hint: the lower its turn, the higher. On Cluster turns of two slots tell nothing: the
+  -- What the slot hands out next, as a hint: the lower its turn, the higher; nil: of nobody may anything be. On Cluster turns of two slots tell nothing: the
   -- slot that nobody has taken from for the longest time comes first.
   function lanes.head()
     local first = redis.call('ZRANGE', LANES, 0, 0, 'WITHSCORES')[2]
     if not first or tonumber(first) >= FREE_FROM then
       return HEAD
+    elseif FAIR and tonumber(first) >= PARKED_FROM then
+      return nil
     end
     local turn = math.floor(first / LANES_MOST)
     if is_new(turn, turn_now()) then
@@ -96,9 +102,11 @@ if FAIR or UNFAIR then (function()
       return steps[member] or COST
     end
 
-    local function member_of(body)
+    function lanes.member_of(body)
       return 't' .. (body and string.byte(body) == 3 and string.match(body, '^\3e?%+?%d*t(%S+) ') or '')
     end
+
+    local member_of = lanes.member_of
 
     -- The number of a lane that nobody has; nil: all are taken.
     local function free_lane()
@@ -130,6 +138,10 @@ if FAIR or UNFAIR then (function()
       if sent and turn == now_at then
         turn = now_at - NEW
         redis.call('ZADD', TURNS, text(now_at + 1), member) -- in all his slots together, once
+      end
+      if limits.left and limits.left(member) == 0 then
+        redis.call('ZADD', LANES, text(PARKED_FROM + lane), member)
+        return lane, nil
       end
       redis.call('ZADD', LANES, text(turn * LANES_MOST + lane), member)
       return lane, turn < now_at and FIRST_HEAD or HEAD - turn
@@ -189,11 +201,56 @@ if FAIR or UNFAIR then (function()
     -- Turns far behind the present one are of before TURNS was lost, or began anew.
     local function catch_up(now_at)
       local far = redis.call(
-        'ZRANGEBYSCORE', LANES, '(' .. text((now_at + COST + 1) * LANES_MOST), '(' .. text(FREE_FROM), 'WITHSCORES'
+        'ZRANGEBYSCORE', LANES, '(' .. text((now_at + COST + 1) * LANES_MOST), '(' .. text(PARKED_FROM), 'WITHSCORES'
       )
       for i = 1, #far, 2 do
         redis.call('ZADD', LANES, text(now_at * LANES_MOST + far[i + 1] % LANES_MOST), far[i])
       end
+    end
+
+    local function move(member, turn)
+      redis.call('ZREM', LANES, member) -- first: a full server refuses a script whose first write adds
+      redis.call('ZADD', LANES, text(turn), member)
+    end
+
+    -- Parks the lanes of those who may have nothing now, and brings back those of who may again. Returns who is parked.
+    local function regulate()
+      local capped, wanted, parked = limits.each and limits.each() or {}, {}, {}
+      local some = redis.call('ZRANGEBYSCORE', LANES, text(PARKED_FROM), '(' .. text(FREE_FROM), 'WITHSCORES')
+      for i = 1, #some, 2 do
+        if capped[some[i]] then
+          capped[some[i]], parked[#parked + 1] = false, some[i]
+        else
+          move(some[i], turn_now() * LANES_MOST + (some[i + 1] - PARKED_FROM))
+        end
+      end
+      for member, really in pairs(capped) do
+        wanted[#wanted + 1] = really and member or nil
+      end
+      for i, score in ipairs(#wanted > 0 and redis.call('ZMSCORE', LANES, unpack(wanted)) or {}) do
+        if score then
+          move(wanted[i], PARKED_FROM + score % LANES_MOST)
+          parked[#parked + 1] = wanted[i]
+        end
+      end
+      return parked
+    end
+
+    -- Looks at what the limited may have, or without limits brings back who is parked still.
+    function lanes.regulate()
+      if limits.look then
+        limits.recount()
+        limits.look()
+      end
+      regulate()
+    end
+
+    if limits.look then
+      function limits.ends_ms()
+        limits.look()
+        return limits.next_ms(regulate())
+      end
+      limits.look()
     end
 
     local ROUNDS, MORE = 64, 50
@@ -206,7 +263,7 @@ if FAIR or UNFAIR then (function()
     local function in_order(some, now_at, seen)
       local members, ordered = {}, {}
       for i = 1, #some, 2 do
-        if tonumber(some[i + 1]) < FREE_FROM and not seen[some[i]] then
+        if tonumber(some[i + 1]) < PARKED_FROM and not seen[some[i]] then
           members[#members + 1] = some[i]
           seen[some[i]] = some[i + 1]
         end
@@ -236,6 +293,7 @@ if FAIR or UNFAIR then (function()
         local each = math.ceil(most / math.max(1, #ordered)) + 1
         for _, lane in ipairs(ordered) do
           local low, high = edges(lane.lane)
+          lane.left = limits.left and limits.left(lane.member) or math.huge
           lane.asked, lane.at = math.min(each, most), 1
           lane.messages = #waiting < most and look(high, low, lane.asked) or {}
           if #lane.messages > 0 then
@@ -255,6 +313,9 @@ if FAIR or UNFAIR then (function()
 
     -- The `most` that come next; for whoever takes them they are all in one lane.
     function lanes.by_turn(most, look)
+      if limits.look then
+        lanes.regulate()
+      end
       local queue, found, first, now_at = next_lanes(most, look), {}, 1, turn_now()
       chosen = {}
       while #found < most * 2 and queue[first] do
@@ -265,8 +326,9 @@ if FAIR or UNFAIR then (function()
           local low, high = edges(lane.lane)
           lane.messages = look(high, low, lane.asked)
         end
-        local id = lane.messages[lane.at]
+        local id = lane.left > 0 and lane.messages[lane.at]
         if id then
+          lane.left = lane.left - 1
           found[#found + 1] = id
           local new = is_new(lane.turn, now_at)
           found[#found + 1] = text((new and TAKEN_NEW_LANE or TAKEN_LANE) * LANE + lane.messages[lane.at + 1] % LANE)
@@ -285,7 +347,10 @@ if FAIR or UNFAIR then (function()
     end
 
     -- Those were taken. Call when they have left the store.
-    function lanes.taken(ids)
+    function lanes.taken(ids, bodies)
+      if limits.look then
+        limits.taken(bodies)
+      end
       local now_at, used, any = turn_now(), {}, false
       for _, id in ipairs(ids) do
         local by = chosen[id]
@@ -314,11 +379,14 @@ if FAIR or UNFAIR then (function()
     end
 
     -- What was taken comes back uncounted: its tenant owes nothing for it.
-    function gives_turn_back(id)
+    function limits.gives_turn_back(id)
       local member, now_at = member_of(redis.call('HGET', BODY, id)), turn_now()
       local known = redis.call('ZSCORE', LANES, member)
       redis.call('ZREM', TURNS, member)
-      if known and math.floor(known / LANES_MOST) > now_at then
+      if limits.look then
+        limits.gave_back(member)
+      end
+      if known and tonumber(known) < PARKED_FROM and math.floor(known / LANES_MOST) > now_at then
         redis.call('ZADD', LANES, text(now_at * LANES_MOST + known % LANES_MOST), member)
       end
     end

@@ -17,8 +17,8 @@ if ARGV[11] ~= '' then
   local first, skip_after = string.match(ARGV[11], '^(%d+) (%d+)$')
   ORDER = {first = tonumber(first), skip_after = tonumber(skip_after)}
 end
--- Whether this call may list holds where there were none.
-local LISTS_HOLDS = WAITS or ORDER ~= nil
+-- Whether this call may list holds where there were none: also of tenants who are held, see shared/tenant_limits.lua.
+local LISTS_HOLDS = WAITS or ORDER ~= nil or string.find(marks[4] or '', ',h', 1, true) ~= nil
 local POLICY = 11
 if ARGV[8] ~= '' then
   changed_by = ARGV[8]

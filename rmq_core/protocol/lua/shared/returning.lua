@@ -40,8 +40,8 @@ local function back_to_store(id, score, event, from, receipt)
   score = TIMED and score or plain_of(score)
   redis.call('ZADD', STORE, TIMED and score or string.format('%.17g', score), id)
   note(event, from .. 's', id, score)
-  if event == 'released' and gives_turn_back then
-    gives_turn_back(id)
+  if event == 'released' and limits.gives_turn_back then
+    limits.gives_turn_back(id)
   end
   return true
 end

@@ -257,6 +257,11 @@ do
     repeat
       taken, bodies, is_top, is_bottom, suspects_next, cut = next_ones(limit, alone, floor, bytes, in_flight)
       taken, bodies, ended = deliverable(taken, bodies)
+      if limits.look then
+        local kept
+        taken, bodies, kept = limits.within(taken, bodies)
+        ended = ended + kept
+      end
       if HOLDS then
         local kept
         taken, bodies, kept = without_held(taken, bodies)
@@ -304,7 +309,7 @@ do
       redis.call('ZREM', STORE, unpack(ids))
     end
     if FAIR then
-      lanes.taken(ids)
+      lanes.taken(ids, bodies)
     end
     redis.call('ZADD', PREPARE, unpack(prepared))
     if remember_versions then

@@ -10,7 +10,14 @@ import { guardedButton } from "../parts/guardedbutton.js";
 import { ListCard } from "../parts/listcard.js";
 
 const TIMES_MS = [900_000, 3_600_000, 28_800_000, 86_400_000];
-const OF = { id: gettext("Id"), slot_basis: gettext("Slot basis"), failure: gettext("Slot basis of one that failed") };
+const OF = {
+  id: gettext("Id"),
+  slot_basis: gettext("Slot basis"),
+  failure: gettext("Slot basis of one that failed"),
+  tenant: gettext("Tenant, what has failed"),
+};
+/** When one is over that nobody has to lift. @type {Partial<Record<string, string>>} */
+const ENDS = { failure: gettext("it has ended"), tenant: gettext("the tenant is held no longer") };
 const path = (rest = "") => ofTopic(page.topic.name, `/holds${rest}`);
 
 /** Whether keys of this page's topic can be held: those of streams and their groups cannot. */
@@ -187,8 +194,7 @@ export class Holds extends ListCard {
 
   line(/** @type {Api.HoldLine} */ hold) {
     const until = h("td", { class: "rc-one-line" });
-    if (hold.until_ms === null)
-      setText(until, hold.of === "failure" ? gettext("it has ended") : gettext("it is lifted"));
+    if (hold.until_ms === null) setText(until, ENDS[hold.of] ?? gettext("it is lifted"));
     else replace(until, h("time", { title: dateTime(hold.until_ms) }, relative(hold.until_ms, this.nowMs())));
     return h(
       "tr",

@@ -6,6 +6,7 @@ import { page } from "../core/page.js";
 import { gettext, messageOf } from "../core/text.js";
 import { Drawer } from "../parts/drawer.js";
 import { activity } from "./activity.js";
+import { ArchiveLook } from "./archived.js";
 import { goneWords } from "./gone.js";
 import { messageAddress, messageView } from "./messageview.js";
 
@@ -35,8 +36,10 @@ export async function openMessage(row, nowMs, onDone) {
     const { messages, records } = await get(ofTopic(page.topic.name, "/messages:find"), { id: row.id });
     const found = messages.find((message) => message.slot === row.slot) ?? messages[0];
     if (!found) {
+      const archive = records.length ? null : new ArchiveLook(row.id);
       drawer.show(
-        h("div", { class: "rc-empty" }, h("h2", {}, goneWords(records))),
+        archive?.head ?? h("div", { class: "rc-empty" }, h("h2", {}, goneWords(records))),
+        archive?.steps ?? null,
         h("h3", {}, gettext("What happened")),
         activity(row.id, row.slot),
       );

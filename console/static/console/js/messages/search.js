@@ -3,10 +3,11 @@ import { param, setParams } from "../core/address.js";
 import { get, isStopped, ofTopic } from "../core/api.js";
 import { h, setText } from "../core/dom.js";
 import { exact } from "../core/format.js";
-import { page } from "../core/page.js";
+import { page, topicAddress } from "../core/page.js";
 import { fill, gettext, messageOf } from "../core/text.js";
 import { STATES } from "../parts/states.js";
-import { goneWords } from "./gone.js";
+import { lookBack, lookingWords } from "./archived.js";
+import { endWords, goneWords } from "./gone.js";
 
 /** @typedef {{ rows: Api.Row[], state: string, words: string }} Found */
 /** @typedef {{ rows: Api.Row[], cursor: string | null, notJson: number }} SoFar */
@@ -26,6 +27,8 @@ export class Search {
     /** The id that was found. @type {string | null} */
     this.found = null;
     this.stop = new AbortController();
+    /** What the archive was last asked for. @type {{ text: string, look: Promise<Api.ArchivedMessage> } | null} */
+    this.archived = null;
     this.input = h("input", {
       type: "search",
       class: "rc-input",
@@ -122,8 +125,29 @@ export class Search {
     if (!this.active) return;
     this.found = text;
     const state = messages[0]?.state ?? this.state();
-    this.say(messages.length ? foundWords(messages) : goneWords(records));
+    const archived = !messages.length && !records.length;
+    if (!archived) this.say(messages.length ? foundWords(messages) : goneWords(records));
     this.onFound({ rows: messages.filter((message) => message.state === state).map(asRow), state, words: "" });
+    if (archived) await this.inArchive(text, this.stop.signal);
+  }
+
+  /** An id that neither the queue nor the record knows; looked for once, however often the list is refreshed. */
+  async inArchive(/** @type {string} */ text, /** @type {AbortSignal} */ signal) {
+    const stop = /** @type {[string, () => void]} */ ([gettext("Stop"), () => this.end()]);
+    if (this.archived?.text !== text) {
+      this.say(lookingWords(null), stop);
+      const look = lookBack(text, signal, (step) => this.active && this.say(lookingWords(step), stop));
+      this.archived = { text, look };
+      look.catch(() => {
+        this.archived = null;
+      });
+    }
+    const found = await this.archived.look;
+    if (!this.active) return;
+    if (!found.lives.length) return this.say(goneWords([]));
+    const open = () =>
+      location.assign(`${topicAddress(page.topic.name, "message")}?${new URLSearchParams({ id: text })}`);
+    this.say(`${found.lives.map(({ record }) => endWords(record)).join("; ")}.`, [gettext("Open as page"), open]);
   }
 
   async inContent(

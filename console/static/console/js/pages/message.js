@@ -5,6 +5,7 @@ import "../core/keys.js";
 import { page } from "../core/page.js";
 import { gettext, messageOf } from "../core/text.js";
 import { activity } from "../messages/activity.js";
+import { ArchiveLook } from "../messages/archived.js";
 import { endWords } from "../messages/gone.js";
 import { hasTold, reportOf, reportView } from "../messages/messagereport.js";
 import { messageView } from "../messages/messageview.js";
@@ -37,6 +38,9 @@ async function showMessages() {
     ),
   );
   const report = page.ident && !views.length ? await reportOf(page.ident) : null;
+  // An id that nothing else knows is looked for in the archive.
+  const archive =
+    page.ident && !views.length && !found.records.length && !report?.done ? new ArchiveLook(page.ident) : null;
   const told = report !== null && hasTold(report);
   replace(
     byId("rc-message"),
@@ -51,25 +55,20 @@ async function showMessages() {
         ),
     views.length
       ? views
-      : h(
-          "div",
-          { class: "rc-empty" },
-          report?.done && !found.records.length
-            ? [icon(SYMBOLS.done), h("h2", {}, gettext("It has been handled"))]
-            : found.records.length
-              ? found.records.map((record) => [icon(SYMBOLS[record.state] ?? "history"), h("h2", {}, endWords(record))])
-              : [
-                  icon("search_off"),
-                  h("h2", {}, gettext("No message has this id")),
-                  h(
-                    "p",
-                    {},
-                    gettext(
-                      "It is not in the queue, and nothing is recorded of it: the id is different, or it ended while the topic's journal was off.",
-                    ),
-                  ),
-                ],
-        ),
+      : (archive?.head ??
+          h(
+            "div",
+            { class: "rc-empty" },
+            report?.done && !found.records.length
+              ? [icon(SYMBOLS.done), h("h2", {}, gettext("It has been handled"))]
+              : found.records.length
+                ? found.records.map((record) => [
+                    icon(SYMBOLS[record.state] ?? "history"),
+                    h("h2", {}, endWords(record)),
+                  ])
+                : [icon("search_off"), h("h2", {}, gettext("No message has this id"))],
+          )),
+    archive?.steps,
     told
       ? h(
           "section",

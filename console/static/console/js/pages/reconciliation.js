@@ -11,6 +11,9 @@ import { OPERATION_STATES } from "../operations/operationwords.js";
 import { Choice } from "../parts/choice.js";
 import { guardedButton } from "../parts/guardedbutton.js";
 import { LiveList, nameCell, showStart } from "../parts/livelist.js";
+import { CleanCard } from "../runs/cleancard.js";
+import { askErasure } from "../runs/erase.js";
+import { LetGoCard } from "../runs/letgo.js";
 import { RunBar } from "../runs/runbar.js";
 import { RunCharts } from "../runs/runcharts.js";
 import { isLive, JOBS, outcome, scope } from "../runs/runwords.js";
@@ -56,9 +59,15 @@ const start = guardedButton(
   },
   () => askRun(begun),
 );
+const erase = guardedButton(
+  { symbol: "delete_forever", label: gettext("Erase messages"), missing: page.grants.actions.erase },
+  () => askErasure(),
+);
 const kind = new Choice(gettext("Job"), "kind", [["", gettext("All")], ...Object.entries(JOBS)], () => list.restart());
 const schedules = h("section", { class: "rc-card", "aria-label": gettext("Schedules") });
 const charts = new RunCharts();
+const clean = new CleanCard();
+const letGo = new LetGoCard();
 const list = new LiveList({
   ask: async (query) => {
     /** @type {Api.Runs} */
@@ -80,9 +89,11 @@ const list = new LiveList({
 
 replace(
   byId("rc-page"),
-  h("div", { class: "rc-head" }, start, kind.element, h("div", { class: "rc-status" }, list.asOf)),
+  h("div", { class: "rc-head" }, start, erase, kind.element, h("div", { class: "rc-status" }, list.asOf)),
   list.element,
   schedules,
+  clean.element,
+  letGo.element,
   charts.element,
 );
 
@@ -92,6 +103,8 @@ function begun(/** @type {Api.Run | Api.Schedule} */ found, /** @type {boolean} 
 }
 
 async function showRest() {
+  clean.load();
+  letGo.load();
   try {
     const [planned, trend] = await Promise.all([get("reconciliations/schedules"), get("reconciliations/trend")]);
     showSchedules(planned.schedules);

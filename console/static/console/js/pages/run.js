@@ -9,6 +9,7 @@ import { fill, gettext, messageOf, ngettext } from "../core/text.js";
 import { toast } from "../core/toast.js";
 import { OPERATION_STATES } from "../operations/operationwords.js";
 import { guardedButton } from "../parts/guardedbutton.js";
+import { confirmErasure } from "../runs/erase.js";
 import { FindingList } from "../runs/findinglist.js";
 import { RunBar } from "../runs/runbar.js";
 import { runFacts } from "../runs/runfacts.js";
@@ -133,9 +134,11 @@ function showStages() {
 }
 
 function showButtons() {
-  if (buttons.dataset.key === run.state) return;
-  buttons.dataset.key = run.state;
+  const key = `${run.state} ${run.erased?.preview}`;
+  if (buttons.dataset.key === key) return;
+  buttons.dataset.key = key;
   const missing = page.grants.actions[run.kind === "restore" ? "restore_all" : run.kind];
+  const { erased } = run;
   const stop = async () => {
     try {
       await post(`${path}:stop`);
@@ -148,6 +151,11 @@ function showButtons() {
     buttons,
     ["queued", "running"].includes(run.state)
       ? guardedButton({ action: "stop", symbol: "stop_circle", label: gettext("Stop"), missing }, stop)
+      : null,
+    erased?.preview && erased.messages + erased.records + erased.findings + erased.open > 0
+      ? guardedButton({ action: "erase", symbol: "delete_forever", label: gettext("Erase these…"), missing }, () =>
+          confirmErasure(run, erased),
+        )
       : null,
   );
 }

@@ -55,6 +55,7 @@ const NAMES = {
   with_server: gettext("Lost with the server"),
   written: gettext("Entries written"),
 };
+const MOMENTS = ["last_ms", "died_ms", "taken_ms", "at_ms"];
 const VALUE_MAX = 300;
 const LONG_AGO_MS = 1e11;
 
@@ -78,4 +79,10 @@ function shown(/** @type {string} */ name, /** @type {any} */ value) {
   if (name.endsWith("event")) return EVENTS[value] ?? value;
   if (name.endsWith("_ms")) return value > LONG_AGO_MS ? dateTime(value) : duration(value);
   return typeof value === "number" ? exact(value) : String(value);
+}
+
+/** When it happened, or else was seen; null where the evidence does not say. */
+export function momentOf(/** @type {Record<string, unknown>} */ evidence) {
+  const known = MOMENTS.map((name) => evidence[name]).find((each) => typeof each === "number" && each > LONG_AGO_MS);
+  return typeof known === "number" ? known : null;
 }

@@ -7,7 +7,8 @@ import { fill, gettext, messageOf } from "../core/text.js";
 import { toast } from "../core/toast.js";
 import { downloadLinks } from "../parts/downloads.js";
 import { guardedButton } from "../parts/guardedbutton.js";
-import { evidence } from "./evidence.js";
+import { written } from "../time/timespan.js";
+import { evidence, momentOf } from "./evidence.js";
 import { askRepair } from "./repair.js";
 import { FINDINGS, GAPS, REPAIRS } from "./runwords.js";
 
@@ -191,6 +192,8 @@ export class FindingList {
       each.slot === null
         ? each.topic
         : fill(gettext("%(topic)s, slot %(slot)s"), { topic: each.topic, slot: each.slot });
+    const at = momentOf(each.evidence);
+    const moment = at === null ? "" : `${topicAddress(each.topic)}?${new URLSearchParams({ at: written(at) })}`;
     return h(
       "tr",
       {},
@@ -200,6 +203,7 @@ export class FindingList {
         {},
         each.id === null ? null : h("a", { class: "rc-mono rc-id", href }, each.id),
         h("div", { class: "rc-muted" }, where),
+        moment ? h("a", { href: moment }, gettext("The topic at that moment")) : null,
       ),
       h("td", {}, gap ? h("p", { class: "rc-advice" }, gap) : null, evidence(each.evidence)),
       h(

@@ -5,6 +5,8 @@ import { dateTime, exact } from "../core/format.js";
 import { page } from "../core/page.js";
 import { fill, gettext } from "../core/text.js";
 import { pairList } from "../parts/failure.js";
+import { counted, staying } from "./erase.js";
+import { sentence } from "./letgo.js";
 import { COPIES, FINDINGS, GAPS, scope } from "./runwords.js";
 
 /** @import { Pair } from "../parts/failure.js" */
@@ -57,17 +59,58 @@ export function runFacts(/** @type {Api.Detail} */ run) {
     [gettext("Finished"), run.finished_ms ? dateTime(run.finished_ms) : ""],
     [gettext("Nothing has moved since"), run.same_as ? other(run.same_as) : ""],
     [gettext("As it was at"), run.at_ms === null ? "" : dateTime(run.at_ms)],
+    [gettext("What it did"), run.archived ? archived(run.archived) : ""],
+    [gettext("Let go, as its topics want"), run.archived?.let_go.length ? run.archived.let_go.map(letGo) : ""],
+    [gettext("Erased"), run.erased && !run.dry_run ? counted(run.erased) : ""],
+    [gettext("Would be erased"), run.erased && run.dry_run ? counted(run.erased) : ""],
+    [gettext("Stays"), run.erased?.left_n ? staying(run.erased) : ""],
     [gettext("Copies, by topic and state"), run.restored?.counts?.length ? run.restored.counts.map(copies) : ""],
     [gettext("Compared with"), run.compared_with ? other(run.compared_with) : ""],
     [gettext("Changes"), changes.length ? changes : ""],
+    [gettext("Left out, slot by slot"), run.restored?.left_out?.length ? run.restored.left_out.map(leftOut) : ""],
+    [gettext("Stay deleted, for somebody deleted them on purpose"), (run.restored?.deleted ?? []).join(", ")],
+    [gettext("Streams, which are not put back yet"), (run.restored?.streams ?? []).join(", ")],
     [
       gettext("What to know"),
-      run.restored?.said.length ? run.restored.said.map((/** @type {string} */ each) => h("div", {}, each)) : "",
+      run.restored?.said.length && !run.restored.left_out
+        ? run.restored.said.map((/** @type {string} */ each) => h("div", {}, each))
+        : "",
     ],
     [gettext("Gaps in journals"), gaps.length ? gaps : ""],
   ];
   return pairList(all.filter(([, value]) => value));
 }
+
+function archived(/** @type {Api.Archived} */ did) {
+  return fill(
+    gettext("transitions written: %(rows)s; journal entries trimmed: %(trimmed)s; folders joined: %(compacted)s"),
+    {
+      rows: exact(did.rows),
+      trimmed: exact(did.trimmed),
+      compacted: exact(did.compacted),
+    },
+  );
+}
+
+/** Slots of a topic that lost something and get nothing back, and why. */
+function leftOut(/** @type {{ topic: string, reason: string, slots: number[] }} */ each) {
+  const where = fill(gettext("%(topic)s, slot %(slot)s"), { topic: each.topic, slot: ranges(each.slots) });
+  return h("div", {}, `${where}: ${GAPS[each.reason] ?? each.reason}`);
+}
+
+/** Of numbers that ascend: 0–3, 7. */
+export function ranges(/** @type {number[]} */ numbers) {
+  /** @type {[number, number][]} */
+  const found = [];
+  for (const each of numbers) {
+    const last = found.at(-1);
+    if (last && each === last[1] + 1) last[1] = each;
+    else found.push([each, each]);
+  }
+  return found.map(([first, last]) => (first === last ? `${first}` : `${first}–${last}`)).join(", ");
+}
+
+const letGo = (/** @type {Api.LetGo} */ each) => h("div", {}, `${each.topic}: ${sentence(each)}`);
 
 /** @typedef {{events: number, known: number, from_scratch: Record<string, string>}} Read */
 /** @param {Read} said */

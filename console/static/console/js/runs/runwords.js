@@ -8,7 +8,11 @@ export const JOBS = {
   reconcile: gettext("Reconciliation"),
   archive: gettext("Archive"),
   restore: gettext("Restore"),
+  erase: gettext("Erasure"),
 };
+
+/** What can be started with a dialog that asks for topics alone. */
+export const STARTED = ["reconcile", "archive", "restore"];
 
 /** @type {Record<string, string>} */
 export const STAGES = {
@@ -24,6 +28,11 @@ export const STAGES = {
   compact: gettext("Joining small files"),
   read: gettext("Reading the archive"),
   restore: gettext("Putting messages back"),
+  find: gettext("Looking for the messages"),
+  check: gettext("Looking for those that Redis still has"),
+  rewrite: gettext("Writing their days anew"),
+  forget: gettext("Forgetting them"),
+  remove: gettext("Removing what was replaced"),
 };
 
 /** @type {Record<string, string>} */
@@ -60,6 +69,7 @@ export const GAPS = {
   missing: `${gettext("Entries were trimmed by hand, or lost with a server.")} ${AFRESH}`,
   file: gettext("The archive had them and has lost them: bring its files back from a backup."),
   slot: gettext("The archive has nothing of this slot any more: bring its files back from a backup."),
+  unwatched: gettext("Its journal was off while it was worked off: nobody knows what has ended since."),
   doubled: gettext("The archive holds entries twice: somebody has copied folders of it. Take the copies away."),
   forked: `${gettext("The server has lost the end of its journal, and gone on with the same numbers: messages that came at that time may be lost, or come twice.")} ${AFRESH}`,
   restarted: gettext("The server has lost the end of its journal: restore what the archive holds."),
@@ -115,13 +125,19 @@ function waitsFor(/** @type {Api.Waited | null} */ before) {
 }
 
 /** What came of a run, in words. */
-export function outcome(/** @type {Api.Run & { restored?: Api.Detail["restored"] }} */ run) {
+export function outcome(
+  /** @type {Api.Run & { restored?: Api.Detail["restored"], erased?: Api.Detail["erased"] }} */ run,
+) {
   if (run.error) return run.error;
   if (run.state === "queued") return waitsFor(run.waits_for);
   if (run.state === "done" && run.restored) {
     const { back, present } = run.restored;
     if (run.dry_run) return fill(gettext("%(n)s would be put back"), { n: exact(back) });
     return fill(gettext("%(n)s put back, %(present)s were there already"), { n: exact(back), present: exact(present) });
+  }
+  if (run.state === "done" && run.erased) {
+    const n = exact(run.erased.messages);
+    return fill(run.dry_run ? gettext("Messages to be erased: %(n)s") : gettext("Messages erased: %(n)s"), { n });
   }
   if (run.state !== "done" || run.kind !== "reconcile") return "";
   const words = run.findings

@@ -5,7 +5,7 @@ import { duration } from "../core/format.js";
 import { page } from "../core/page.js";
 import { fill, gettext } from "../core/text.js";
 import { ask } from "../parts/ask.js";
-import { JOBS } from "./runwords.js";
+import { JOBS, STARTED } from "./runwords.js";
 
 /** @type {[number, string][]} */
 const EVERY = [
@@ -31,7 +31,7 @@ const ABOUT = {
 
 /** Open the dialog. `done(answer, scheduled)` is called when the server has accepted. */
 export function askRun(/** @type {(answer: Api.Run | Api.Schedule, scheduled: boolean) => void} */ done) {
-  const form = new Form(Object.keys(JOBS), [["", gettext("once, now")], ...EVERY]);
+  const form = new Form(STARTED, [["", gettext("once, now")], ...EVERY]);
   const dialog = ask({
     title: gettext("Start a run"),
     body: form.body,

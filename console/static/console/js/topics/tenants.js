@@ -28,6 +28,7 @@ export class Tenants {
       [gettext("Waiting"), "rc-num"],
       [gettext("Weight"), "rc-num"],
       [gettext("Its share of the turns"), "rc-num"],
+      gettext("Its limit"),
     ];
     this.turns = h(
       "div",
@@ -109,8 +110,15 @@ export class Tenants {
           h("td", { class: "rc-num" }, count(each.waiting)),
           h("td", { class: "rc-num" }, count(each.weight)),
           h("td", { class: "rc-num" }, percent(each.share)),
+          h("td", {}, limitOf(each)),
         ),
       ),
     );
   }
+}
+
+/** What caps a tenant beside its share. */
+function limitOf(/** @type {Api.TenantTurn} */ { limit, capped }) {
+  if (limit === "held") return gettext("held: nothing is handed out");
+  return capped ? fill(gettext("%(limit)s, used up now"), { limit }) : limit;
 }

@@ -1,0 +1,71 @@
+// Since when each topic is clean: no reconciliation from then on has found anything of it.
+import { get } from "../core/api.js";
+import { h, headRow, refill, setText } from "../core/dom.js";
+import { dateTime, exact } from "../core/format.js";
+import { page, topicAddress } from "../core/page.js";
+import { fill, gettext, messageOf, ngettext } from "../core/text.js";
+
+export class CleanCard {
+  constructor() {
+    this.shown = "";
+    this.body = h("tbody");
+    this.note = h("p", { class: "rc-error", hidden: true });
+    this.element = h(
+      "section",
+      { class: "rc-card rc-flush", hidden: true, "aria-label": gettext("Topics that are clean") },
+      h("header", { class: "rc-toolbar" }, h("h2", { class: "rc-strong" }, gettext("Topics that are clean"))),
+      this.note,
+      h(
+        "div",
+        { class: "rc-scroll" },
+        h(
+          "table",
+          { class: "rc-table" },
+          headRow([gettext("Topic"), gettext("Clean since"), gettext("Last reconciliation")]),
+          this.body,
+        ),
+      ),
+    );
+  }
+
+  async load() {
+    try {
+      const { topics } = await get("reconciliations/clean");
+      this.note.hidden = true;
+      this.show(topics);
+    } catch (problem) {
+      this.element.hidden = this.note.hidden = false;
+      setText(this.note, messageOf(problem));
+    }
+  }
+
+  show(/** @type {Api.CleanTopic[]} */ rows) {
+    const text = JSON.stringify(rows);
+    if (text === this.shown) return;
+    this.shown = text;
+    this.element.hidden = rows.length === 0;
+    refill(this.body, rows.map(line));
+  }
+}
+
+function line(/** @type {Api.CleanTopic} */ each) {
+  const address = `${page.places.reconciliation}${each.run}/?${new URLSearchParams({ topic: each.topic })}`;
+  return h(
+    "tr",
+    {},
+    h("th", { scope: "row" }, h("a", { href: topicAddress(each.topic) }, each.topic)),
+    h(
+      "td",
+      {},
+      each.clean_since_ms === null
+        ? h("span", { class: "rc-tag rc-tag-failed" }, problems(each))
+        : dateTime(each.clean_since_ms),
+    ),
+    h("td", {}, h("a", { href: address }, dateTime(each.at_ms))),
+  );
+}
+
+function problems(/** @type {Api.CleanTopic} */ each) {
+  const found = fill(ngettext("%(n)s finding", "%(n)s findings", each.findings), { n: exact(each.findings) });
+  return each.complete ? found : `${each.findings ? `${found} · ` : ""}${gettext("incomplete: journals have gaps")}`;
+}
