@@ -34,6 +34,9 @@ SETTINGS = {
     # Nobody reads the plans of a thousand queries, which are written down in full for a page that is off.
     "spark.sql.ui.explainMode": "simple",
     "spark.sql.maxPlanStringLength": "10",
+    # Whatever is broadcast for a join keeps a page until Java collects it, else of 16 MB and more: beside a dozen of
+    # these nothing has room, and Java collects all there is again and again.
+    "spark.buffer.pageSize": "1m",
     "spark.broadcast.compress": "false",
     "spark.shuffle.compress": "false",
 }
