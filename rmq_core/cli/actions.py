@@ -32,6 +32,7 @@ def chosen(run: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--since-ms", type=int, help="Due, died or removed then or later; epoch milliseconds."),
         click.option("--slot", type=int, help="Of this slot."),
         click.option("--fingerprint", help="Of a cluster of dead letters (see clusters)."),
+        click.option("--tenant", help="Whose they are."),
         click.option("--error", help="In the class or the message of the failure."),
         click.option("--where", help="Holds for the content, which is JSON: order.total > 100."),
         click.option("--text", help="In the id or the content."),

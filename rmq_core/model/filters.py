@@ -30,7 +30,7 @@ class MessageFilter:
 
     ``text`` is in the id or the content, ``error`` in the last failure's class or message (both as written: upper and
     lower case differ), ``where`` holds for the content, which is JSON (`comparison`), ``fingerprint`` is exactly the
-    cluster's. ``since_ms`` and ``until_ms``, both included, bound
+    cluster's, ``tenant`` exactly whose they are. ``since_ms`` and ``until_ms``, both included, bound
     the row's time: due (delayed, ready, retrying), died (dead) or removed (trash). Raises `InvalidFilter`.
     """
 
@@ -42,6 +42,7 @@ class MessageFilter:
     since_ms: int | None = None
     until_ms: int | None = None
     where: str = ""
+    tenant: str = ""
 
     def __post_init__(self) -> None:
         if isinstance(self.state, str) and self.state in FORMER:
@@ -53,6 +54,7 @@ class MessageFilter:
         if self.where:
             comparison.check(self.where)
         self._text("error")
+        self._text("tenant")
         if self.fingerprint != "" and not (
             isinstance(self.fingerprint, str) and _FINGERPRINT.fullmatch(self.fingerprint)
         ):
@@ -93,7 +95,7 @@ class MessageFilter:
             value = given.get(name)
             if isinstance(value, str) and _WHOLE.fullmatch(value):
                 given[name] = int(value)
-        for name in ("text", "where", "error", "fingerprint"):
+        for name in ("text", "where", "error", "fingerprint", "tenant"):
             if given.get(name, "") is None:
                 del given[name]
         if not isinstance(given["state"], str):
@@ -114,7 +116,7 @@ class MessageFilter:
     @property
     def needs_look(self) -> bool:
         """Whether messages have to be looked at one by one."""
-        return bool(self.text or self.where or self.error or self.fingerprint)
+        return bool(self.text or self.where or self.error or self.fingerprint or self.tenant)
 
     def slots(self, topic: Topic) -> range:
         """The slots it is about. Raises `InvalidFilter` for one that the topic does not have."""

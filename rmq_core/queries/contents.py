@@ -37,6 +37,11 @@ def that_holds(comparison: Comparison) -> Test:
     return lambda raw_id, body: comparison.holds(decode_body(body).content if body else raw_id)
 
 
+def of_tenant(tenant: str) -> Test:
+    """Whose it is; what has no body of its own is nobody's."""
+    return lambda raw_id, body: bool(body) and decode_body(body).tenant == tenant
+
+
 def fulfilling(keyspace: Keyspace, topic: Topic, state: State, page: list[Entry], test: Test) -> Operation[list[Entry]]:
     """Those of a page that pass, in order."""
     matches: list[Entry] = []

@@ -9,7 +9,7 @@ from rmq_core.model.topic import Topic
 from rmq_core.model.views import FailureRecord
 from rmq_core.protocol.keys import Keyspace
 from rmq_core.protocol.scripts import Operation
-from rmq_core.queries.contents import fulfilling, that_holds, values, with_text
+from rmq_core.queries.contents import fulfilling, of_tenant, that_holds, values, with_text
 from rmq_core.queries.paging import Entry
 from rmq_core.queries.trash import Trashed
 
@@ -42,6 +42,8 @@ def fitting(keyspace: Keyspace, topic: Topic, wanted: MessageFilter, page: list[
             for entry, value in zip(page, failed, strict=True)
             if _failure_matches(wanted, value, wanted.state != "dead")
         ]
+    if wanted.tenant:
+        page = yield from fulfilling(keyspace, topic, wanted.state, page, of_tenant(wanted.tenant))
     if wanted.text:
         page = yield from fulfilling(keyspace, topic, wanted.state, page, with_text(wanted.text))
     if wanted.where:
@@ -65,7 +67,10 @@ def _trash_matches(wanted: MessageFilter, comparison: Comparison | None, entry: 
         return False
     if wanted.error and not (failure and (wanted.error in failure.error or wanted.error in failure.message)):
         return False
-    needle, content = wanted.text.encode(), trashed.decoded(entry.id).content
+    body = trashed.decoded(entry.id)
+    if wanted.tenant and wanted.tenant != body.tenant:
+        return False
+    needle, content = wanted.text.encode(), body.content
     if needle not in entry.id and needle not in content:
         return False
     return comparison is None or comparison.holds(content)

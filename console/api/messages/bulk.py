@@ -33,6 +33,7 @@ from console.usecases.bulk.bulk_requests import (
 from console.usecases.bulk.costs import cost_of
 from rmq_core.model.filters import MessageFilter
 from rmq_core.model.ids import MessageRef
+from rmq_core.model.tenants import TENANT_MAX
 from rmq_core.model.topic import MAX_SLOTS
 
 
@@ -51,6 +52,7 @@ class DeadFilter(Strict):
     where: Text = Field("", max_length=1_000)
     error: Text = Field("", max_length=1_000)
     fingerprint: Text = Field("", max_length=64, description="A cluster of dead letters.")
+    tenant: Text = Field("", max_length=TENANT_MAX, description="Whose they are.")
     slot: int | None = Field(None, ge=0, lt=MAX_SLOTS)
     since_ms: BigIn | None = Field(None, description="Of the message's time: due, died or removed.")
     until_ms: BigIn | None = None

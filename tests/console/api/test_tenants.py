@@ -37,6 +37,16 @@ def test_they_are_sent_seen_and_counted(queue: Queue, operator: Caller, settings
     assert not any("topic=quiet" in labels for name, labels in metrics if name.startswith("rmq_tenant"))
 
 
+def test_all_of_one_tenant_are_cancelled(queue: Queue, operator: Caller) -> None:
+    queue.topic(kind=TopicKind.PRIORITY)
+    sent = [{"content": f"m{n}", "priority": 20, "tenant": HOSTILE if n else "acme"} for n in range(4)]
+    operator.ok("POST", "/topics/orders/messages", {"messages": sent})
+    wanted = {"filter": {"state": "ready", "tenant": HOSTILE}, "validate_only": True}
+    assert operator.ok("POST", "/topics/orders/messages:cancel", wanted)["count"] == 3
+    wanted["filter"] = {"state": "ready", "tenant": "x" * 65}
+    problem(operator.post("/topics/orders/messages:cancel", wanted), 422, "invalid")
+
+
 def test_a_scoped_token_sees_the_tenants_of_its_topics(
     queue: Queue, caller: Callable[..., Caller], settings: Any
 ) -> None:

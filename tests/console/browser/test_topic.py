@@ -71,6 +71,11 @@ def test_who_causes_the_load_is_shown_where_messages_say_whose_they_are(
     tenants = page.get_by_role("region", name="Tenants: who causes the load")
     expect(tenants.locator("tbody tr")).to_have_text([re.compile("^<b>acme</b>.*75 %"), re.compile("^globex.*25 %")])
     expect(tenants).to_contain_text("older load counts half for every 10 m")
+    tenants.locator("tbody tr").first.get_by_role("button", name="All matching…").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_label("Tenant")).to_have_value("<b>acme</b>")
+    dialog.get_by_label("State").select_option("delayed")
+    expect(dialog).to_contain_text("3 messages")
 
 
 def test_every_chart_has_a_table(open_page: Open, queue: Queue, topic: str) -> None:

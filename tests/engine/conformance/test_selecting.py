@@ -92,6 +92,25 @@ async def test_contents_are_compared(bench: Bench) -> None:
     assert [row.id for row in trash.rows] == ["large"]
 
 
+async def test_all_messages_of_one_tenant(bench: Bench) -> None:
+    await bench.topic(slots=4)
+    for tenant in ("acme", "acme ltd", ""):
+        await bench.q.send_many("work", [PriorityMessage(f"{tenant} {n}", 20, tenant=tenant) for n in range(3)])
+    await bench.q.nack(await bench.take_one(), error="E", message="m", delay_ms=FAR_MS)
+    counts = await bench.inspector.preview("work", MessageFilter("ready", tenant="acme ltd"))
+    assert counts.exact
+    done = [
+        (await bench.control.cancel_matching("work", MessageFilter(state, tenant="acme"))).done
+        for state in ("ready", "retrying")
+    ]
+    assert sum(done) == 3
+    left = (await bench.inspector.select("work", MessageFilter("ready"))).rows
+    assert not {row.id for row in left} & {f"acme {n}" for n in range(3)}
+    restored = await bench.control.restore_matching("work", MessageFilter("trash", tenant="acme"))
+    assert restored.done == 3
+    assert (await bench.control.restore_matching("work", MessageFilter("trash"))).done == 0
+
+
 async def test_times_bound_what_is_due(bench: Bench) -> None:
     await bench.topic(TopicKind.FIXED_TIME, slots=4)
     base = await bench.now_ms() + FAR_MS

@@ -39,6 +39,7 @@ class Letter:
     failure: tuple[str, str] | None
     pooled: bool
     counted: bool
+    tenant: str
 
     @property
     def content(self) -> bytes:
@@ -63,6 +64,7 @@ letters = st.lists(
         failure=failures,
         pooled=st.booleans(),
         counted=st.booleans(),
+        tenant=st.sampled_from(["", "acme", "a b"]),
     ),
     min_size=4,
     max_size=24,
@@ -99,7 +101,7 @@ class Stage:
         return '{"failures":1,"first_ms":1,"last_ms":2,' + failure_fragment(*letter.failure, "w")
 
     def body(self, letter: Letter) -> bytes | None:
-        return encode(PriorityMessage(letter.content, 20, key=letter.id, headers={"x": "7"})).body
+        return encode(PriorityMessage(letter.content, 20, key=letter.id, headers={"x": "7"}, tenant=letter.tenant)).body
 
     def put(self, letter: Letter) -> None:
         when = self.base_ms + letter.offset_ms
@@ -152,6 +154,7 @@ class Stage:
             and (wanted.text.encode() in letter.id or wanted.text.encode() in letter.content)
             and (not wanted.error or (error is not None and (wanted.error in error or wanted.error in message)))
             and (not wanted.fingerprint or wanted.fingerprint == found)
+            and (not wanted.tenant or (letter.pooled and wanted.tenant == letter.tenant))
         )
 
 
@@ -162,6 +165,7 @@ class Stage:
     text=mostly("", texts),
     error=mostly("", texts | st.just("IOErr")),
     cause=mostly("", st.sampled_from([UNKNOWN, fingerprint("IOError", "a"), fingerprint("Other", "7")])),
+    tenant=mostly("", st.sampled_from(["acme", "a b", "else"])),
     slot=mostly(None, st.integers(0, SLOTS - 1)),
     since=mostly(None, bounds),
     until=mostly(None, bounds),
@@ -177,6 +181,7 @@ def test_a_filter_selects_what_a_predicate_selects(
     text: str,
     error: str,
     cause: str,
+    tenant: str,
     slot: int | None,
     since: int | None,
     until: int | None,
@@ -191,7 +196,7 @@ def test_a_filter_selects_what_a_predicate_selects(
     times = [None if each is None else base_ms + each for each in (since, until)]
     if state == "held":  # which waits for no time, and is asked for by none
         times = [None, None]
-    wanted = MessageFilter(state, text, error, cause, slot, *times)
+    wanted = MessageFilter(state, text, error, cause, slot, *times, tenant=tenant)
     with redis_server.client() as plain:
         stage = Stage(plain, state, base_ms)
         try:

@@ -44,6 +44,15 @@ export class FilterFields {
     this.text = text("text", given.text, gettext("any"));
     this.where = text("where", given.where, "order.total > 100");
     this.error = text("error", given.error, gettext("any"));
+    this.tenant = h("input", {
+      class: "rc-input",
+      name: "tenant",
+      value: given.tenant ?? "",
+      maxlength: 64,
+      autocomplete: "off",
+      placeholder: gettext("any"),
+      oninput: onChange,
+    });
     this.slot = h("input", {
       class: "rc-input",
       type: "number",
@@ -80,6 +89,7 @@ export class FilterFields {
       h("label", {}, this.sinceTitle, this.since),
       h("label", {}, this.untilTitle, this.until),
       h("label", {}, gettext("Slot"), this.slot),
+      h("label", {}, gettext("Tenant"), this.tenant),
     );
   }
 
@@ -98,6 +108,7 @@ export class FilterFields {
     if (this.where.value) filter.where = this.where.value;
     if (this.error.value) filter.error = this.error.value;
     if (this.fingerprint) filter.fingerprint = this.fingerprint;
+    if (this.tenant.value) filter.tenant = this.tenant.value;
     if (this.slot.value !== "") filter.slot = Number(this.slot.value);
     for (const [name, { value }] of Object.entries({ since_ms: this.since, until_ms: this.until }))
       if (value) filter[name] = new Date(value).getTime();

@@ -4,6 +4,7 @@ import { h, headRow, replace, setText } from "../core/dom.js";
 import { count, duration, percent, rate } from "../core/format.js";
 import { page } from "../core/page.js";
 import { fill, gettext, messageOf } from "../core/text.js";
+import { bulkButton } from "../operations/bulk.js";
 
 const REFRESH_MS = 10_000;
 const SHOWN = 10;
@@ -21,6 +22,7 @@ export class Tenants {
       [gettext("Of all sent"), "rc-num"],
       [gettext("Taken/s"), "rc-num"],
       [gettext("Of all taken"), "rc-num"],
+      gettext("Actions"),
     ];
     this.turnRows = h("tbody");
     const turnHeads = [
@@ -55,6 +57,7 @@ export class Tenants {
 
   async load() {
     if (this.loaded && (this.live.paused || this.live.replay || document.hidden)) return;
+    if (this.body.contains(document.activeElement)) return; // a button with the focus stays
     this.loaded = true;
     try {
       this.show(await get(ofTopic(page.topic.name, "/tenants"), { limit: SHOWN }));
@@ -78,6 +81,7 @@ export class Tenants {
           h("td", { class: "rc-num" }, percent(each.sent_share)),
           h("td", { class: "rc-num" }, rate(each.taken_s)),
           h("td", { class: "rc-num" }, percent(each.taken_share)),
+          h("td", {}, allOf(each.tenant)),
         ),
       ),
     );
@@ -115,6 +119,12 @@ export class Tenants {
       ),
     );
   }
+}
+
+/** Cancels, requeues … whatever of a tenant is in a state; nothing for messages of nobody. */
+function allOf(/** @type {string} */ tenant) {
+  const states = ["ready", "delayed", "retrying", "held", "dead", "trash"];
+  return tenant ? bulkButton(page.topic, states, () => ({ filter: { tenant } })) : null;
 }
 
 /** What caps a tenant beside its share. */
