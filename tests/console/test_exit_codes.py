@@ -65,6 +65,9 @@ run-now p --slot 4
 holds
 tenants
 tenants p --limit 0
+limit-tenant p
+limit-tenant p ann often
+limit-tenant p ann held
 bands
 bands p --slot 4
 hold p
@@ -164,6 +167,7 @@ reschedule p nope --priority 20
 run-now nowhere --all
 holds nowhere
 tenants nowhere
+limit-tenant nowhere ann held
 bands nowhere
 bands s
 hold nowhere a

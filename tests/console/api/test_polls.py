@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from console.api import polls
-from console.api.polls import TopicPolls
+from console.api.messages import polls
+from console.api.messages.polls import TopicPolls
 from console.engine import AsyncEngine, new_async_engine
 from rmq_core import FixedTimeMessage
 from rmq_core.errors import UnknownTopic

@@ -21,8 +21,8 @@ START = """
 from django.contrib.auth.models import User
 from console.access import Action
 from console.usecases.actor import Actor
-from console.usecases.bulk import start
-from console.usecases.bulk_requests import BulkRequest
+from console.usecases.bulk.bulk import start
+from console.usecases.bulk.bulk_requests import BulkRequest
 from rmq_core.model.filters import MessageFilter
 user = User.objects.filter(is_superuser=True).first()
 start(Actor(user), BulkRequest(Action.CANCEL, "orders", MessageFilter("delayed"), reason="a test", confirm="orders",

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from console.api.consuming import TRUSTED_S
+from console.api.messages.consuming import TRUSTED_S
 from console.config.serving import allow_many_connections
 from rmq_core import FixedTimeMessage
 from tests.console.api.test_polls import send
