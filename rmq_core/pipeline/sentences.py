@@ -137,5 +137,6 @@ def plain_errors(doing: str) -> Iterator[None]:
             raise KeyboardInterrupt from error
         if isinstance(error, RMQError):
             raise
-        log.error("%s:\n%s", doing, error)  # noqa: TRY400 - our own stack says nothing
+        of_spark = type(error).__module__.startswith(("py4j", "pyspark"))  # where our own stack says nothing
+        log.error("%s:\n%s", doing, error, exc_info=not of_spark)
         raise PipelineError(f"{doing}: {sentence(error)}") from error

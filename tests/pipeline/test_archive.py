@@ -204,6 +204,19 @@ def test_an_empty_namespace_and_a_server_that_is_away(
         archive(spark, away, str(tmp_path / "b"))
 
 
+def test_an_archive_that_lost_how_far_it_came_is_refused(
+    spark: Any, busy: RMQ, options: SourceOptions, tmp_path: Path
+) -> None:
+    path = str(tmp_path / "archive")
+    archive(spark, options, path)
+    offsets = Path(path) / "checkpoint" / "offsets"
+    (offsets / ".0.crc").unlink(missing_ok=True)
+    for lose in (lambda file: file.write_text(""), lambda file: file.write_text("v1\n{"), Path.unlink):
+        lose(offsets / "0")
+        with pytest.raises(PipelineError, match="offsets/0, which says how far it came, is empty, damaged or gone"):
+            Archive(spark, path).committed_offsets()
+
+
 def test_an_archive_of_another_format_is_refused(spark: Any, busy: RMQ, options: SourceOptions, tmp_path: Path) -> None:
     path = str(tmp_path / "archive")
     archive(spark, options, path)

@@ -113,11 +113,18 @@ class Archive:
         return max(numbers, default=None)
 
     def committed_offsets(self) -> dict[str, dict[str, str]]:
-        """How far the archive has come, per topic and slot; what lies before is durable."""
+        """How far the archive has come, per topic and slot; what lies before is durable. Raises `PipelineError`."""
         last = self.last_committed()
         if last is None:
             return {}
-        found: dict[str, dict[str, str]] = json.loads(self.lines(f"{self.checkpoint}/offsets/{last}")[-1])
+        path = f"{self.checkpoint}/offsets/{last}"
+        try:
+            found: dict[str, dict[str, str]] = json.loads(self.lines(path)[-1])
+        except (IndexError, ValueError) as error:
+            raise PipelineError(
+                f"the archive's last batch is whole, but {path}, which says how far it came, is empty, damaged or gone:"
+                " bring it back from a backup"
+            ) from error
         return found
 
     def compactions(self) -> list[Any]:

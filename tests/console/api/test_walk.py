@@ -97,7 +97,7 @@ ROUTES: dict[tuple[str, str], Route] = {
     ("GET", "/topics/{topic}/history"): Route(VIEW, "/topics/orders/history?from=1&to=3600000"),
     ("GET", "/topics/{topic}/history:export"): Route(VIEW, "/topics/orders/history:export"),
     ("GET", "/topics/{topic}/history/moment"): Route(VIEW, "/topics/orders/history/moment?at=2026-01-01T00:00:00Z"),
-    ("GET", "/topics/{topic}/history/owners"): Route(VIEW, "/topics/orders/history/owners"),
+    ("GET", "/topics/{topic}/history/owners"): Route(VIEW, "/topics/orders/history/owners?from=1&to=3600000"),
     ("GET", "/topics/{topic}/history/markers"): Route(VIEW, "/topics/orders/history/markers?from=1&to=3600000"),
     ("GET", "/topics/{topic}/windows"): Route(VIEW, "/topics/orders/windows?from=1&to=3600000"),
     ("GET", "/history"): Route(VIEW, "/history"),

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Page, Route, expect
 
 from tests.console.browser.conftest import forgive
@@ -20,17 +22,27 @@ SAY = "from console.options import options; print(options().pipeline_archive)"
 DONE = datetime(2026, 3, 2, 2, 58, 26, tzinfo=UTC).timestamp()
 
 
-def plant(stack: Stack, topic: str) -> None:
+@pytest.fixture
+def archived(stack: Stack, topic: str) -> Iterator[None]:
+    """In an archive of its own: written by hand, it is none that others could go on with."""
+    path = Path(stack.manage(SAY).strip())
+    own = path.with_name("archive-of-others")
+    if path.exists():
+        path.rename(own)
     rows = [
         {"id": b"old one", "at": DONE - 60, "event": "sent", "origin": "n", "target": "s"},
         {"id": b"old one", "at": DONE - 1, "event": "taken", "origin": "s", "target": "p", "worker": "w-7"},
         {"id": b"old one", "at": DONE, "event": "acked", "origin": "p", "target": "-"},
     ]
-    write_archive(Path(stack.manage(SAY).strip()), topic, 0, rows)
+    write_archive(path, topic, 0, rows)
+    yield
+    shutil.rmtree(path)
+    if own.exists():
+        own.rename(path)
 
 
+@pytest.mark.usefixtures("archived")
 def test_the_archive_tells_how_it_ended(open_page: Open, queue: Queue, topic: str, stack: Stack) -> None:
-    plant(stack, topic)
     page = open_page(f"/topics/{topic}/message/?id=old%20one", timezone_id="UTC")
     expect(page.locator("#rc-message h2")).to_have_text("Done 2026-03-02 02:58:26 UTC")
     expect(page.get_by_text("No message has this id")).to_have_count(0)

@@ -100,11 +100,11 @@ def test_a_slot_opens_by_mouse_keyboard_and_address(open_page: Open, queue: Queu
     expect(panel).to_be_hidden()
     assert "slot=" not in page.url
     heat = page.get_by_role("application")
-    expect(page.locator(".rc-readout")).to_contain_text("slots")  # the first sample has come, the map is drawn
+    expect(page.get_by_role("region", name="Slots", exact=True).locator(".rc-readout")).to_contain_text("slots")  # the first sample has come, the map is drawn
     heat.focus()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowRight")
-    expect(page.locator(".rc-readout")).to_contain_text("Slot 1")
+    expect(page.get_by_role("region", name="Slots", exact=True).locator(".rc-readout")).to_contain_text("Slot 1")
     page.keyboard.press("Enter")
     expect(page.get_by_role("dialog", name="Slot 1")).to_be_visible()
     page.keyboard.press("Escape")
@@ -260,7 +260,7 @@ def test_a_topic_of_4096_slots(open_page: Open, queue: Queue) -> None:
     now = queue.inspector.now_ms()
     queue.client.send_many("giant", [FixedTimeMessage(f"g{n}", now + 600_000 + n) for n in range(5000)])
     page = open_page("/topics/giant/")
-    expect(page.locator(".rc-readout")).to_have_text("4,096 slots")
+    expect(page.get_by_role("region", name="Slots", exact=True).locator(".rc-readout")).to_have_text("4,096 slots")
     canvas = page.get_by_role("application")
     box = canvas.bounding_box()
     assert box is not None and box["width"] > 600 and box["height"] < 600

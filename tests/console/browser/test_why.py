@@ -64,7 +64,8 @@ def test_an_entry_that_a_group_has_not_come_to(open_page: Open, queue: Queue, co
     sent = [queue.client.send("events", StreamMessage(f"{n}")) for n in range(3)]
     page = open_page(f"/topics/events@g/message/?id={sent[-1].id}&slot=0")
     expect(page.locator(".rc-why")).to_contain_text("2 entries of its slot come before it")
-    expect(page.locator(".rc-timeline")).not_to_contain_text("Loading")  # asked beside that, and refused
+    happened = page.locator("section", has=page.get_by_role("heading", name="What happened"))
+    expect(happened.locator(".rc-timeline")).not_to_contain_text("Loading")  # asked beside that, and refused
     forgive(page, 404)  # it is no message of the group yet
     contexts.close()
     queue.control.delete_topic("events", force=True)
