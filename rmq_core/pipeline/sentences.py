@@ -137,6 +137,8 @@ def plain_errors(doing: str) -> Iterator[None]:
             raise KeyboardInterrupt from error
         if isinstance(error, RMQError):
             raise
-        of_spark = type(error).__module__.startswith(("py4j", "pyspark"))  # where our own stack says nothing
-        log.error("%s:\n%s", doing, error, exc_info=not of_spark)
+        if type(error).__module__.startswith(("py4j", "pyspark")):
+            log.error("%s:\n%s", doing, error)  # noqa: TRY400 - our own stack says nothing
+        else:
+            log.exception("%s", doing)
         raise PipelineError(f"{doing}: {sentence(error)}") from error

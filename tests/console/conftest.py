@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import Group, User
 from django.db import connection
+from django.db.backends.signals import connection_created
 from django.test import Client
 from django.utils import translation
 from pytest_django.plugin import blocking_manager_key
@@ -25,6 +26,16 @@ from tests.support.keys import remove_keys_of
 
 FAR = 3_600_000
 ROLES = ("Viewer", "Payload reader", "Operator", "Editor", "Admin")
+
+
+def _let_readers_hold_up_nobody(connection: Any, **_: Any) -> None:
+    """Threads share a database in memory, in which SQLite refuses at once who writes what another one reads; one in a
+    file, as people have it, waits."""
+    if connection.vendor == "sqlite" and connection.is_in_memory_db():
+        connection.connection.execute("PRAGMA read_uncommitted = 1")
+
+
+connection_created.connect(_let_readers_hold_up_nobody)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -16,9 +16,9 @@ from django.utils import timezone
 from django.utils.functional import SimpleLazyObject
 
 from console.access import Permission, allowed
+from console.api.handler import Handler
 from console.api.http.callers import still_there
 from console.api.http.errors import ApiError
-from console.api.handler import Handler
 from console.models import ApiToken
 from console.usecases import tokens
 from tests.console.api.conftest import BASE, Caller, problem

@@ -100,11 +100,12 @@ def test_a_slot_opens_by_mouse_keyboard_and_address(open_page: Open, queue: Queu
     expect(panel).to_be_hidden()
     assert "slot=" not in page.url
     heat = page.get_by_role("application")
-    expect(page.get_by_role("region", name="Slots", exact=True).locator(".rc-readout")).to_contain_text("slots")  # the first sample has come, the map is drawn
+    readout = page.get_by_role("region", name="Slots", exact=True).locator(".rc-readout")
+    expect(readout).to_contain_text("slots")  # the first sample has come, the map is drawn
     heat.focus()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowRight")
-    expect(page.get_by_role("region", name="Slots", exact=True).locator(".rc-readout")).to_contain_text("Slot 1")
+    expect(readout).to_contain_text("Slot 1")
     page.keyboard.press("Enter")
     expect(page.get_by_role("dialog", name="Slot 1")).to_be_visible()
     page.keyboard.press("Escape")
