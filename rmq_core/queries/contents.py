@@ -39,7 +39,7 @@ def that_holds(comparison: Comparison) -> Test:
 
 def of_tenant(tenant: str) -> Test:
     """Whose it is; what has no body of its own is nobody's."""
-    return lambda raw_id, body: bool(body) and decode_body(body).tenant == tenant
+    return lambda raw_id, body: bool(body and decode_body(body).tenant == tenant)
 
 
 def fulfilling(keyspace: Keyspace, topic: Topic, state: State, page: list[Entry], test: Test) -> Operation[list[Entry]]:
