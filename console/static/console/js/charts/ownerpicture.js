@@ -1,5 +1,5 @@
 // Who owned which slot and when, as a picture: a line for each slot, time from left to right, coloured by owner.
-import { all, h, replace, setText } from "../core/dom.js";
+import { h, replace, setText } from "../core/dom.js";
 import { count, dateTime, duration, time } from "../core/format.js";
 import { fill, gettext, ngettext } from "../core/text.js";
 import { color } from "../core/theme.js";
@@ -10,6 +10,7 @@ import { ChartPointer } from "./chartpointer.js";
 import { ChartTable } from "./charttable.js";
 import { courses, joined, ranges, stretchAt, together } from "./courses.js";
 import { ownerColor, ownerInk, ownerNumber } from "./ownercolors.js";
+import { OwnerLegend, ownerWord } from "./ownerlegend.js";
 import { tableToggle } from "./tabletoggle.js";
 
 /** @typedef {import("./courses.js").Stretch} Stretch */
@@ -22,7 +23,6 @@ const AXIS = 20; // at the bottom, for the time
 const STEPS = 60; // of an arrow key, over the whole width
 const NUMBER_LEAST = 18; // pixels that a number takes
 const TABLE_ROWS = 200;
-const LEGEND_MOST = 24;
 
 export class OwnerPicture {
   /** @param {{ onZoom?: (from: number, to: number) => void, onMoment?: (at: number) => void }} acts */
@@ -38,10 +38,7 @@ export class OwnerPicture {
     this.span = { from: 0, to: 1 };
     /** Where the pointer or the arrow keys are. @type {{ line: number, at: number } | null} */
     this.cursor = null;
-    /** The owner whose slots alone are in colour. @type {string | null} */
-    this.only = null;
     this.asTable = false;
-    this.legendShown = "";
     /** What is drawn now. @type {unknown[]} */
     this.shown = [];
     this.canvas = h("canvas", {
@@ -56,7 +53,7 @@ export class OwnerPicture {
     });
     this.pointer = new ChartPointer(this.canvas, () => this.chart, acts);
     this.readout = h("p", { class: "rc-readout", "aria-live": "polite" });
-    this.legend = h("div", { class: "rc-owner-legend", role: "group", "aria-label": gettext("Owners") });
+    this.legend = new OwnerLegend(() => this.draw());
     this.toggle = tableToggle(() => this.switchView());
     this.table = new ChartTable([gettext("From"), gettext("Until"), gettext("Owner"), gettext("Slots")]);
     this.table.element.classList.add("rc-owner-table");
@@ -68,7 +65,7 @@ export class OwnerPicture {
       { class: "rc-card", "aria-label": title, hidden: true },
       h("header", {}, h("h2", {}, title), this.toggle),
       this.box,
-      h("footer", { class: "rc-heat-foot" }, this.readout, this.legend),
+      h("footer", { class: "rc-heat-foot" }, this.readout, this.legend.element),
     );
     new ResizeObserver(([entry]) => {
       this.width = entry.contentRect.width;
@@ -179,7 +176,7 @@ export class OwnerPicture {
       for (const { from, to, owner } of course) {
         const left = Math.max(LABELS, this.x(from));
         const wide = Math.max(1, Math.min(width, this.x(to)) - left);
-        const faded = this.only !== null && owner !== this.only;
+        const faded = this.legend.only !== null && owner !== this.legend.only;
         context.globalAlpha = faded ? 0.15 : 1;
         context.fillStyle = owner === null ? (hatch ?? color("--rc-heat-0")) : ownerColor(owner);
         context.fillRect(left, line * tall, wide, tall - gap);
@@ -327,71 +324,9 @@ export class OwnerPicture {
     return numbers;
   }
 
-  /** Owners with what they own at the moment that is looked at; pressed, one alone is in colour. */
+  /** Owners with what they own at the moment that is looked at. */
   showLegend() {
-    const at = this.pointer.at ?? this.span.to;
-    const numbers = this.numbers(this.all.keys(), at);
-    /** @type {Set<string>} */
-    const names = new Set();
-    let nobody = false;
-    for (const course of this.all)
-      for (const { owner } of course)
-        if (owner === null) nobody = true;
-        else names.add(owner);
-    const sorted = [...names].sort((one, other) => ownerNumber(one) - ownerNumber(other));
-    const entries = [...sorted.slice(0, LEGEND_MOST), ...(nobody ? [null] : [])];
-    const key = JSON.stringify([entries.map((owner) => [owner, numbers.get(owner) ?? 0]), sorted.length]);
-    if (key === this.legendShown) return;
-    this.legendShown = key;
-    const focused = this.legend.contains(document.activeElement)
-      ? /** @type {HTMLElement} */ (document.activeElement).dataset.name
-      : null;
-    const left = sorted.length - LEGEND_MOST;
-    replace(
-      this.legend,
-      entries.map((owner) => this.legendEntry(owner, numbers.get(owner) ?? 0)),
-      left > 0 ? h("span", {}, fill(gettext("and %(n)s more"), { n: count(left) })) : null,
-    );
-    this.press();
-    if (focused !== null)
-      all(this.legend, ".rc-owner-entry")
-        .find((each) => each.dataset.name === focused)
-        ?.focus();
-  }
-
-  /**
-   * @param {string | null} owner
-   * @param {number} n
-   */
-  legendEntry(owner, n) {
-    const words = fill(gettext("%(owner)s (%(n)s)"), { owner: ownerWord(owner), n: count(n) });
-    if (owner === null) return h("span", {}, h("i", { class: "rc-owner-nobody", "aria-hidden": "true" }), words);
-    const mark = h("i", { class: "rc-owner-mark", "aria-hidden": "true" }, String(ownerNumber(owner)));
-    mark.style.background = ownerColor(owner);
-    mark.style.color = ownerInk(owner);
-    return h(
-      "button",
-      {
-        type: "button",
-        class: "rc-owner-entry",
-        dataset: { name: owner },
-        title: gettext("Show this owner alone"),
-        onclick: () => this.choose(owner),
-      },
-      mark,
-      words,
-    );
-  }
-
-  choose(/** @type {string} */ owner) {
-    this.only = this.only === owner ? null : owner;
-    this.press();
-    this.draw();
-  }
-
-  press() {
-    for (const entry of all(this.legend, ".rc-owner-entry"))
-      entry.setAttribute("aria-pressed", String(entry.dataset.name === this.only));
+    this.legend.update(this.all, this.numbers(this.all.keys(), this.pointer.at ?? this.span.to));
   }
 
   showTable() {
@@ -411,8 +346,6 @@ export class OwnerPicture {
     setText(this.more, rows.length > TABLE_ROWS ? words : "");
   }
 }
-
-const ownerWord = (/** @type {string | null} */ owner) => owner ?? gettext("nobody");
 
 /** Slanted lines: nobody's, whatever colours one sees. */
 function hatched(/** @type {CanvasRenderingContext2D} */ context) {
