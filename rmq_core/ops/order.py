@@ -1,4 +1,4 @@
-"""Going on with the versions of a key without those that are missing (``lua/skip.lua``)."""
+"""Going on with the versions of a key without those that are missing (``lua/skip.lua``), or without any order."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ from rmq_core.model.scores import SCORE_MAX
 from rmq_core.model.topic import Topic
 from rmq_core.ops.hints import with_looks
 from rmq_core.protocol.keys import Keyspace, slot_for
-from rmq_core.protocol.scripts import Operation
-from rmq_core.protocol.slot_calls import on_hold
+from rmq_core.protocol.scripts import Operation, batches
+from rmq_core.protocol.slot_calls import on_hold, reap
+
+SLOTS_AT_ONCE = 64
+LIFTED_AT_ONCE = 500
 
 
 class Skipped(NamedTuple):
@@ -52,3 +55,18 @@ def skip(
     if status == 2:
         raise OrderMoved(f"the order of {id_to_text(raw):.80} has moved: version {version} is the next by now", version)
     return Skipped(status == 1, version)
+
+
+def switch_off(keyspace: Keyspace, topic: Topic) -> Operation[None]:
+    """Brings back what waits for its turn in a topic that is ``in_order`` no longer.
+
+    Nobody takes from a slot that seems to hold nothing. Should this process die meanwhile, a keeper does the rest (see
+    `rmq_core.ops.reaper`).
+    """
+    for some in batches(range(topic.slots), SLOTS_AT_ONCE):
+        left = list(some)
+        while left:
+            calls = [reap(keyspace, topic, slot, LIFTED_AT_ONCE) for slot in left]
+            replies = yield from with_looks(keyspace, topic, left, calls)
+            pairs = zip(left, replies, strict=True)
+            left = [slot for slot, (_, _, _, promoted, _) in pairs if promoted >= LIFTED_AT_ONCE]

@@ -28,7 +28,7 @@ NEARLY = 10_000
 
 
 def overdue_ms(topic: Topic, slot: SlotSample, now_ms: int) -> int:
-    """For how long a timeout, a retry or the end of a hold of a slot has been due; 0 when none is.
+    """For how long a timeout, a retry, the end of a hold or of an order of a slot has been due; 0 when none is.
 
     What seems to have been taken in the future shows that the clock has stepped back: the slot is to be visited, at
     once and again, until its script has seen that for one timeout.
@@ -42,6 +42,8 @@ def overdue_ms(topic: Topic, slot: SlotSample, now_ms: int) -> int:
         due.append(slot.next_retry_ms)
     if slot.hold_mark is not None and slot.hold_ends_ms is not None:
         due.append(slot.hold_ends_ms)
+    if slot.waits_since_ms is not None and not topic.in_order:
+        due.append(slot.waits_since_ms)  # it was switched off since
     return max(0, now_ms - min(due)) if due else 0
 
 

@@ -13,7 +13,7 @@ from rmq_core.errors import (
 from rmq_core.model import formats
 from rmq_core.model.tenants import with_limit
 from rmq_core.model.topic import Journal, Topic
-from rmq_core.ops import bands, fair_marks, journal_marks, on_its_way, placement, quotas, reporting
+from rmq_core.ops import bands, fair_marks, journal_marks, on_its_way, order, placement, quotas, reporting
 from rmq_core.protocol.keys import QUEUES, Keyspace
 from rmq_core.protocol.scripts import Call, Operation, batches, script
 from rmq_core.queries import definitions, owners
@@ -49,6 +49,8 @@ def put(keyspace: Keyspace, topic: Topic, expected_version: int) -> Operation[To
         yield from journal_marks.set_marks(keyspace, stored)
     if fair_marks.turns_of(stored) != fair_marks.turns_of(before):
         yield from fair_marks.set_marks(keyspace, stored)
+    if before is not None and before.in_order and not stored.in_order:
+        yield from order.switch_off(keyspace, stored)
     return stored
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,6 +10,8 @@ import pytest
 from rmq_core import PriorityMessage, Target, TopicKind
 from rmq_core.errors import InvalidMessage, InvalidTopic, OrderMoved, WrongKind
 from rmq_core.model.topic import Topic
+from rmq_core.ops import order
+from rmq_core.ops.reaper import reap_overdue
 from tests.engine.conformance.bench import FAR_MS, Bench, message
 from tests.engine.conformance.conftest import few_servers
 from tests.engine.conformance.routing import Running, routed
@@ -55,6 +58,29 @@ async def test_whatever_order_they_come_in(bench: Bench, kind: TopicKind) -> Non
     assert await texts(bench) == ["b2", "b3", "b4", "b5"]
     assert (await bench.inspector.sample(["work"]))[0].skipped == 1
     assert bench.raw.hget(bench.q.keyspace.slot("work", 0).stats, "holds") is None, "no mark is left"
+
+
+@pytest.mark.parametrize("died", [False, True])
+async def test_switched_off_what_waits_is_handed_out(bench: Bench, monkeypatch: pytest.MonkeyPatch, died: bool) -> None:
+    """Though nothing seems to be there: by who switches it off, or by a keeper where that one died before it."""
+    topic = await bench.topic(TopicKind.PRIORITY, in_order=True)
+    await bench.q.send_many("work", [made(v, key) for v in (5, 6) for key in "ab"])
+
+    async def set_aside() -> bool:
+        assert await bench.q.take("work", 10) == []
+        return (await bench.inspector.sample(["work"]))[0].held == 4
+
+    await bench.until(set_aside, "all to wait")
+    if died:
+        monkeypatch.setattr(order, "switch_off", lambda keyspace, topic: iter(()))
+    await bench.control.put_topic(replace(topic, in_order=False), topic.version)
+    if died:
+        (sample,) = await bench.inspector.sample(["work"])
+        assert await bench.q.run(reap_overdue(bench.q.keyspace, [sample], -1)) == {"work": 4}
+    found = await bench.q.take("work", 10)
+    assert sorted(each.text for each in found) == ["a5", "a6", "b5", "b6"]
+    await bench.q.ack(found)
+    assert bench.raw.hget(bench.q.keyspace.slot("work", 0).stats, "holds") is None
 
 
 async def test_a_version_that_was_handled_is_outdated_and_one_that_waits_merges(bench: Bench) -> None:
