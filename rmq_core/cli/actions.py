@@ -32,7 +32,7 @@ def chosen(run: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--since-ms", type=int, help="Due, died or removed then or later; epoch milliseconds."),
         click.option("--slot", type=int, help="Of this slot."),
         click.option("--fingerprint", help="Of a cluster of dead letters (see clusters)."),
-        click.option("--tenant", help="Whose they are."),
+        click.option("--tenant", help="Whose they are; '': nobody's."),
         click.option("--error", help="In the class or the message of the failure."),
         click.option("--where", help="Holds for the content, which is JSON: order.total > 100."),
         click.option("--text", help="In the id or the content."),
@@ -135,7 +135,8 @@ def _act(
     **fields: Any,
 ) -> int:
     words = name.replace("_", "-")
-    wanted = {field: value for field, value in fields.items() if value not in ("", None)}
+    given = {field: value for field, value in fields.items() if value is not None}
+    wanted = {field: value for field, value in given.items() if value != "" or field == "tenant"}
     if bool(ids) == (everything or bool(wanted)):
         raise Usage(f"{words} takes ids, or --all or a filter, " + ("not both" if ids else "one of them"))
     if ids and dry_run:

@@ -30,7 +30,7 @@ class MessageFilter:
 
     ``text`` is in the id or the content, ``error`` in the last failure's class or message (both as written: upper and
     lower case differ), ``where`` holds for the content, which is JSON (`comparison`), ``fingerprint`` is exactly the
-    cluster's, ``tenant`` exactly whose they are. ``since_ms`` and ``until_ms``, both included, bound
+    cluster's, ``tenant`` exactly whose they are (``""``: nobody's). ``since_ms`` and ``until_ms``, both included, bound
     the row's time: due (delayed, ready, retrying), died (dead) or removed (trash). Raises `InvalidFilter`.
     """
 
@@ -42,7 +42,7 @@ class MessageFilter:
     since_ms: int | None = None
     until_ms: int | None = None
     where: str = ""
-    tenant: str = ""
+    tenant: str | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.state, str) and self.state in FORMER:
@@ -54,7 +54,8 @@ class MessageFilter:
         if self.where:
             comparison.check(self.where)
         self._text("error")
-        self._text("tenant")
+        if self.tenant is not None:
+            self._text("tenant")
         if self.fingerprint != "" and not (
             isinstance(self.fingerprint, str) and _FINGERPRINT.fullmatch(self.fingerprint)
         ):
@@ -105,8 +106,8 @@ class MessageFilter:
 
     def to_mapping(self) -> dict[str, Any]:
         """What `from_mapping` reads: the state, and whatever else is given."""
-        empty = ("", None)
-        return {field.name: value for field in fields(self) if (value := getattr(self, field.name)) not in empty}
+        given = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: value for name, value in given.items() if value is not None and (value != "" or name == "tenant")}
 
     @property
     def needs_content(self) -> bool:
@@ -116,7 +117,7 @@ class MessageFilter:
     @property
     def needs_look(self) -> bool:
         """Whether messages have to be looked at one by one."""
-        return bool(self.text or self.where or self.error or self.fingerprint or self.tenant)
+        return bool(self.text or self.where or self.error or self.fingerprint) or self.tenant is not None
 
     def slots(self, topic: Topic) -> range:
         """The slots it is about. Raises `InvalidFilter` for one that the topic does not have."""

@@ -110,7 +110,7 @@ def preview(keyspace: Keyspace, topic: Topic, wanted: MessageFilter, *, scan: in
 
 
 def _counted(keyspace: Keyspace, topic: Topic, wanted: MessageFilter, slots: range) -> Operation[int | None]:
-    if wanted.state != "dead" or wanted.tenant or (wanted.since_ms, wanted.until_ms) != (None, None):
+    if wanted.state != "dead" or wanted.tenant is not None or (wanted.since_ms, wanted.until_ms) != (None, None):
         return None
     known = yield from clusters.dead_clusters(keyspace, topic, slots)
     return sum(each.count for each in known if each.fingerprint == wanted.fingerprint)
@@ -200,7 +200,7 @@ def _look(
 
 def _at_once(wanted: MessageFilter) -> int:
     """How many to look at in one step, by what has to be read of each: all, its failure record, or next to nothing."""
-    if wanted.text or wanted.where or wanted.tenant or (wanted.state == "trash" and wanted.needs_look):
+    if wanted.text or wanted.where or wanted.tenant is not None or (wanted.state == "trash" and wanted.needs_look):
         return CONTENTS_AT_ONCE
     if wanted.error or (wanted.state != "dead" and wanted.needs_look):
         return paging.PAGE_MAX

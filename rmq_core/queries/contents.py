@@ -38,8 +38,8 @@ def that_holds(comparison: Comparison) -> Test:
 
 
 def of_tenant(tenant: str) -> Test:
-    """Whose it is; what has no body of its own is nobody's."""
-    return lambda raw_id, body: bool(body and decode_body(body).tenant == tenant)
+    """Whose it is; what has no body of its own is nobody's (``""``)."""
+    return lambda raw_id, body: (decode_body(body).tenant if body else "") == tenant
 
 
 def fulfilling(keyspace: Keyspace, topic: Topic, state: State, page: list[Entry], test: Test) -> Operation[list[Entry]]:

@@ -42,7 +42,7 @@ def fitting(keyspace: Keyspace, topic: Topic, wanted: MessageFilter, page: list[
             for entry, value in zip(page, failed, strict=True)
             if _failure_matches(wanted, value, wanted.state != "dead")
         ]
-    if wanted.tenant:
+    if wanted.tenant is not None:
         page = yield from fulfilling(keyspace, topic, wanted.state, page, of_tenant(wanted.tenant))
     if wanted.text:
         page = yield from fulfilling(keyspace, topic, wanted.state, page, with_text(wanted.text))
@@ -68,7 +68,7 @@ def _trash_matches(wanted: MessageFilter, comparison: Comparison | None, entry: 
     if wanted.error and not (failure and (wanted.error in failure.error or wanted.error in failure.message)):
         return False
     body = trashed.decoded(entry.id)
-    if wanted.tenant and wanted.tenant != body.tenant:
+    if wanted.tenant is not None and wanted.tenant != body.tenant:
         return False
     needle, content = wanted.text.encode(), body.content
     if needle not in entry.id and needle not in content:

@@ -52,7 +52,7 @@ class DeadFilter(Strict):
     where: Text = Field("", max_length=1_000)
     error: Text = Field("", max_length=1_000)
     fingerprint: Text = Field("", max_length=64, description="A cluster of dead letters.")
-    tenant: Text = Field("", max_length=TENANT_MAX, description="Whose they are.")
+    tenant: Text | None = Field(None, max_length=TENANT_MAX, description="Whose they are; empty: nobody's.")
     slot: int | None = Field(None, ge=0, lt=MAX_SLOTS)
     since_ms: BigIn | None = Field(None, description="Of the message's time: due, died or removed.")
     until_ms: BigIn | None = None

@@ -109,6 +109,9 @@ async def test_all_messages_of_one_tenant(bench: Bench) -> None:
     restored = await bench.control.restore_matching("work", MessageFilter("trash", tenant="acme"))
     assert restored.done == 3
     assert (await bench.control.restore_matching("work", MessageFilter("trash"))).done == 0
+    nobodys = await bench.control.cancel_matching("work", MessageFilter("ready", tenant=""))
+    assert nobodys.done == 3 - (await bench.inspector.preview("work", MessageFilter("retrying", tenant=""))).count
+    assert (await bench.inspector.preview("work", MessageFilter("trash", tenant=""))).count == nobodys.done
 
 
 async def test_times_bound_what_is_due(bench: Bench) -> None:

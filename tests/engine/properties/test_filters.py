@@ -154,7 +154,7 @@ class Stage:
             and (wanted.text.encode() in letter.id or wanted.text.encode() in letter.content)
             and (not wanted.error or (error is not None and (wanted.error in error or wanted.error in message)))
             and (not wanted.fingerprint or wanted.fingerprint == found)
-            and (not wanted.tenant or (letter.pooled and wanted.tenant == letter.tenant))
+            and (wanted.tenant is None or wanted.tenant == (letter.tenant if letter.pooled else ""))
         )
 
 
@@ -165,7 +165,7 @@ class Stage:
     text=mostly("", texts),
     error=mostly("", texts | st.just("IOErr")),
     cause=mostly("", st.sampled_from([UNKNOWN, fingerprint("IOError", "a"), fingerprint("Other", "7")])),
-    tenant=mostly("", st.sampled_from(["acme", "a b", "else"])),
+    tenant=mostly(None, st.sampled_from(["", "acme", "a b", "else"])),
     slot=mostly(None, st.integers(0, SLOTS - 1)),
     since=mostly(None, bounds),
     until=mostly(None, bounds),
@@ -181,7 +181,7 @@ def test_a_filter_selects_what_a_predicate_selects(
     text: str,
     error: str,
     cause: str,
-    tenant: str,
+    tenant: str | None,
     slot: int | None,
     since: int | None,
     until: int | None,

@@ -49,6 +49,7 @@ export function querySentence(/** @type {Record<string, any>} */ filter) {
   if (filter.fingerprint)
     words.push(fill(gettext("belongs to the cluster “%(cluster)s”"), { cluster: filter.fingerprint }));
   if (filter.tenant) words.push(fill(gettext("is of the tenant “%(tenant)s”"), { tenant: filter.tenant }));
+  if (filter.tenant === "") words.push(gettext("names no tenant"));
   if (filter.slot !== undefined && filter.slot !== null)
     words.push(fill(gettext("is in slot %(slot)s"), { slot: filter.slot }));
   if (filter.since_ms) words.push(fill(gettext("from %(time)s on"), { time: dateTime(filter.since_ms) }));
