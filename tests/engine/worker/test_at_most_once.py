@@ -144,7 +144,7 @@ def test_a_worker_killed_in_a_call_has_lost_it(bench: WorkerBench, batch: int) -
     finally:
         program.kill()
         program.wait()
-    lost = {text.decode() for text in bench.raw.lrange(begun, 0, -1)}
+    lost = {text if isinstance(text, str) else text.decode() for text in bench.raw.lrange(begun, 0, -1)}
     bench.raw.delete(begun)
     assert bench.ledger().queues["prepare"] == {}  # nothing is left that could come back
     assert bench.total("acked") == batch
