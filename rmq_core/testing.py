@@ -36,8 +36,9 @@ from rmq_core.model.message import DUE_MAX_MS
 from rmq_core.model.outcomes import Reject, Release, Retry, words_of
 from rmq_core.model.report import Note
 from rmq_core.model.topic import Topic
-from rmq_core.ops import reporting
+from rmq_core.ops import chains, consuming, reporting
 from rmq_core.ops.sent import Sent
+from rmq_core.protocol.takes import DONE
 from rmq_core.worker.calls import calls_through
 from rmq_core.worker.listeners import Listener, as_listeners
 
@@ -47,6 +48,8 @@ if TYPE_CHECKING:
 DRAIN_MAX = 100_000
 RELEASES_MAX = 1_000
 """A message that was released so often in one drain is never going to be dealt with."""
+ENDS_A_CALL = (Exception, CancelledError, SystemExit, GeneratorExit)
+"""What a listener may raise; anything else ends the test."""
 RATE_WAIT_MS = 2_000
 """Longer than the longest pause between two messages of a topic with a rate."""
 
@@ -203,6 +206,7 @@ class TestQueue:
         Outcomes count as in a worker: returning acks, raising nacks (``SystemExit`` too), `Retry`, `Reject` and
         `Release` do as they say; returning what still has to run is a failure. An interrupt, and what a test framework
         raises to fail a test, go through.
+        With ``acks="none"`` what is handed out is done before the call, and nothing comes back.
         A topic with a ``rate_limit`` takes the time that its rate wants. A message that is released again and again is
         delivered again and again: ``at_most``, or its 1,000th time, ends that with a `RuntimeWarning`.
         """
@@ -256,6 +260,10 @@ class TestQueue:
             deliveries = self.rmq.take(listener.queue, most)
         if not deliveries and self._waits_for_its_rate(listener.queue):
             deliveries = self.rmq.take(listener.queue, most, timeout_ms=RATE_WAIT_MS)
+        if listener.settles_first and deliveries:
+            self.rmq.run(consuming.ack(self.rmq.keyspace, self.rmq.topic(listener.queue), deliveries))
+            for delivery in deliveries:
+                delivery.receipt = DONE
         for delivery in deliveries:
             delivery.reporter = _Reporter(self.rmq, delivery)
         return deliveries
@@ -274,15 +282,21 @@ class TestQueue:
         return sample.ready > 0
 
     def _settle(self, tally: _Tally, deliveries: list[Delivery], error: BaseException | None) -> None:
-        if error is None:
+        done_before = all(delivery.receipt == DONE for delivery in deliveries)
+        if error is None and done_before:
+            for delivery in deliveries:
+                self.rmq.run(chains.succeeded_settled(self.rmq.keyspace, delivery, self.rmq.sending))
+        elif error is None:
             self.rmq.ack(deliveries)
+        elif done_before and isinstance(error, ENDS_A_CALL):
+            pass  # nothing comes of it
         elif isinstance(error, Release):
             self.rmq.release(deliveries, delay_ms=error.delay_ms)
         elif isinstance(error, Reject):
             self.rmq.reject(deliveries, message=words_of(error))
         elif isinstance(error, Retry):
             self.rmq.nack(deliveries, error="Retry", message=words_of(error), delay_ms=error.delay_ms)
-        elif isinstance(error, (Exception, CancelledError, SystemExit, GeneratorExit)):
+        elif isinstance(error, ENDS_A_CALL):
             self.rmq.nack(deliveries, error=type(error).__name__, message=words_of(error))
         else:
             raise error

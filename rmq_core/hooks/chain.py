@@ -93,8 +93,8 @@ class Hooks:
         if not self._dying or isinstance(error, Release):
             return
         for delivery in deliveries:
-            if not (delivery.last_attempt or isinstance(error, Reject)):
-                continue
+            if not delivery.receipt or not (delivery.last_attempt or isinstance(error, Reject)):
+                continue  # without a receipt it was done before the call, and does not die
             for tell in self._dying:
                 try:
                     tell(delivery, error)

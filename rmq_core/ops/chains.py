@@ -94,6 +94,12 @@ def succeeded(keyspace: Keyspace, deliveries: Iterable[Followed], send: Send) ->
         yield from _follow(keyspace, each, send)
 
 
+def succeeded_settled(keyspace: Keyspace, delivery: Followed, send: Send) -> Operation[None]:
+    """The same of one that was settled before it was handed out, so that nobody else follows it."""
+    if is_followed(delivery):
+        yield from _follow(keyspace, delivery, send)
+
+
 def all_succeeded(keyspace: Keyspace, deliveries: Sequence[Followed], send: Send) -> Operation[dict[int, RMQError]]:
     """The same of several; which of them must not be acknowledged, because what follows is refused."""
     refused: dict[int, RMQError] = {}

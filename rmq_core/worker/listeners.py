@@ -11,8 +11,8 @@ from typing import Any, Literal, TypeAlias, TypedDict, TypeVar, Unpack, overload
 
 from rmq_core.errors import ConfigurationError
 from rmq_core.model.delivery import Delivery
-from rmq_core.model.group import AT, split
-from rmq_core.model.topic import NAME, Topic
+from rmq_core.model.group import AT, Acks, split
+from rmq_core.model.topic import NAME, OnFailure, Topic
 from rmq_core.streams.positions import Where, start_text
 from rmq_core.worker.functions import check_function, is_coroutine_function, name_of
 
@@ -55,8 +55,12 @@ class Listener:
 
     Of a stream topic it is one of a consumer ``group``, which the worker makes where there is none: it then reads from
     ``start`` (see `RMQ.define_group`) on. ``broadcast``: every worker has a group of its own, which begins at the end,
-    holds back no trimming and goes away with it. ``acks``: ``none``: what is handed out is done.
-    ``waits``: entries of a slot that stand behind one that failed wait until that is done, or dead.
+    holds back no trimming and goes away with it. ``waits``: entries of a slot that stand behind one that failed wait
+    until that is done, or dead.
+
+    ``acks="none"``, of any topic: **at most once**. What is handed out is done before the listener is called: whatever
+    becomes of that call, nothing is delivered again, and what a worker that dies has in hand is lost. What the
+    listener raises is logged; `Retry`, `Release` and `Reject` do nothing.
     """
 
     topic: str
@@ -123,10 +127,11 @@ class Listener:
         if self.group:
             split(f"{self.topic}{AT}{self.group}")
             start_text(self.start)
-        elif self.broadcast or self.waits or self.acks != "each" or self.start != "start":
+        elif self.broadcast or self.waits or self.start != "start":
             raise ConfigurationError(
-                "start, broadcast, acks and waits of a listener are of a group: @listener(…, group='name')"
+                "start, broadcast and waits of a listener are of a group: @listener(…, group='name')"
             )
+        self._check_acks()
         check_function(self.topic, self.function, self.batch)
         if self.isolation not in ("thread", "process"):
             raise ConfigurationError(f'isolation={self.isolation!r} of a listener must be "thread" or "process"')
@@ -134,6 +139,20 @@ class Listener:
             raise ConfigurationError(
                 f'{self.name} is a coroutine, which runs in an event loop: isolation="process" is for plain functions'
             )
+
+    def _check_acks(self) -> None:
+        if self.acks not in set(Acks):
+            raise ConfigurationError(f"acks={self.acks!r:.120} of a listener must be one of: each, none")
+        if self.settles_first and self.definition is not None and self.definition.on_failure is OnFailure.WAIT:
+            raise ConfigurationError(
+                f"topic {self.topic!r} waits behind what failed (on_failure='wait'), and with acks='none' nothing"
+                " fails: drop one of the two"
+            )
+
+    @property
+    def settles_first(self) -> bool:
+        """Whether its messages are settled as done before it is called. Entries of a group are done by being taken."""
+        return self.acks == "none" and not self.group
 
     @property
     def is_async(self) -> bool:

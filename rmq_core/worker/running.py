@@ -10,6 +10,7 @@ from collections.abc import Callable
 from rmq_core.errors import Fenced, RMQError
 from rmq_core.model.delivery import Delivery
 from rmq_core.model.outcomes import Release
+from rmq_core.protocol.takes import DONE
 from rmq_core.worker.batch import Batch
 from rmq_core.worker.settling import Settling
 from rmq_core.worker.topic_work import TopicWork
@@ -52,8 +53,12 @@ class Running:
         """Deliveries the listener has not finished."""
         return len(self.batch.deliveries) - len(self.batch.finished)
 
-    def close(self) -> None:
-        """Begins nothing more."""
+    def close(self, *, at_once: bool = False) -> None:
+        """Begins nothing more. What was done when it was handed out cannot be given back: it is begun all the same,
+        unless it has to end ``at_once``.
+        """
+        if self._topic.unsettled and not at_once:
+            return
         self.batch.closing = True
         self._topic.dispatch.prune()
 
@@ -85,7 +90,7 @@ class Running:
                         await self._extend()
                 except Fenced:
                     batch.lost.update(delivery.raw_id for delivery in batch.unfinished)
-                    self.close()
+                    self.close(at_once=True)
                     raise
                 except RMQError as error:
                     self._topic.trouble.say(f"{self._topic.name}[{settling.slot}]: cannot settle yet", error)
@@ -93,7 +98,7 @@ class Running:
             # The grace is over. A coroutine that lets itself be cancelled gives its message back, uncounted; what any
             # other call holds comes back by its timeout.
             given_up = True
-            self.close()
+            self.close(at_once=True)
             if self._topic.cancel(batch, Release()):
                 await done_within(ended, CANCEL_S)
             raise
@@ -127,7 +132,7 @@ class Running:
     def _give_back(self) -> None:
         """Releases, uncounted, what no listener will begin any more."""
         batch = self.batch
-        left = [delivery for delivery in batch.not_started if delivery.raw_id not in batch.lost]
+        left = [each for each in batch.not_started if each.raw_id not in batch.lost and each.receipt != DONE]
         batch.lost.update(delivery.raw_id for delivery in left)
         self._settling.add((delivery, Release()) for delivery in left)
 
@@ -153,15 +158,17 @@ class Running:
             await done_within(ended, CANCEL_S)
             if ended.done():
                 return
-        self.close()
+        self.close(at_once=True)
         log.error(
-            "%s[%d]: a call of %s has been running for over %d ms%s; its message will time out and be handed out again"
-            " elsewhere",
+            "%s[%d]: a call of %s has been running for over %d ms%s; its message %s",
             self._topic.name,
             self._settling.slot,
             self._topic.listener.name,
             most_ms,
             " and does not let itself be cancelled" if self._cancelled else "",
+            "is done already (acks='none')"
+            if self._topic.unsettled
+            else "will time out and be handed out again elsewhere",
         )
         self._give_back()
         self._set_stuck(True)

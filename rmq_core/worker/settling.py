@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from rmq_core.errors import ConnectionLost, Fenced, RMQError
 from rmq_core.model.delivery import Delivery
-from rmq_core.model.outcomes import Reject, Release, Retry, words_of
+from rmq_core.model.outcomes import Outcome, Reject, Release, Retry, words_of
 from rmq_core.ops import chains
 from rmq_core.protocol.scripts import BATCH_MAX, Within
 from rmq_core.protocol.takes import (
@@ -21,6 +21,7 @@ from rmq_core.protocol.takes import (
     extend,
     failure_fragment,
     read_cycle,
+    settle,
 )
 from rmq_core.protocol.takes import Release as ReleaseGroup
 from rmq_core.worker.batch import Finished
@@ -51,9 +52,45 @@ class Settling:
                 self.unsettled.append((delivery, error))
             elif error is None:
                 self._topic.settled(1, 0, 0)
-            elif not isinstance(error, Release):
-                log.warning("%s[%d]: %r failed, and is lost", self._topic.name, self.slot, delivery.id)
-                self._topic.settled(0, 1, 0)
+                if chains.is_followed(delivery):
+                    self.unsettled.append((delivery, None))
+            else:
+                self._lost(delivery, error)
+
+    def _lost(self, delivery: Delivery, error: BaseException) -> None:
+        name, where = type(error).__name__, (self._topic.name, self.slot, delivery.id)
+        if isinstance(error, Outcome):
+            log.warning("%s[%d]: %r raised %s, which does nothing with acks='none': it is lost", *where, name)
+        else:
+            log.warning("%s[%d]: %r failed, and is lost (acks='none')", *where, exc_info=error)
+        self._topic.settled(0, 1, 0)
+
+    def lose(self, deliveries: Sequence[Delivery]) -> None:
+        """Says that these, done when they were handed out, will never be begun."""
+        log.warning(
+            "%s[%d]: %d lost before they were begun (acks='none')", self._topic.name, self.slot, len(deliveries)
+        )
+        self._topic.settled(0, len(deliveries), 0)
+
+    async def settle_first(self, deliveries: Sequence[Delivery]) -> list[Delivery]:
+        """Settles as done what was taken and nobody has seen; those that may be handed out. The others are somebody
+        else's by now, or the answer was lost with which they would have been ours: twice would be worse than never.
+        """
+        topic, client = self._topic.definition, self._topic.client
+        receipts = [(delivery.raw_id, delivery.receipt) for delivery in deliveries]
+        request = settle("ack", self._topic.keyspace, topic, self.slot, receipts, self.epoch, self._topic.by)
+        (reply,) = await client.connection.run(
+            Within([request], SLOT_FOR_MS) if client.target.is_cluster else [request]
+        )
+        if isinstance(reply, Exception):
+            raise reply
+        ours = [delivery for delivery, done in zip(deliveries, reply, strict=True) if done]
+        for delivery in ours:
+            delivery.receipt = DONE
+        if stale := len(deliveries) - len(ours):
+            log.warning("%s[%d]: %d settled too late, and not handed out (acks='none')", topic.name, self.slot, stale)
+            self._topic.settled(0, 0, stale)
+        return ours
 
     async def cycle(
         self, limit: int, *, alone: bool = False, floor: int | None = None, patient: bool = False
@@ -64,7 +101,10 @@ class Settling:
         reports = self._topic.reports
         if reports.pending or reports.under_way:
             await reports.told(self.slot)
-        await self._follow()
+        if self._topic.unsettled:
+            await self._follow_settled()
+        else:
+            await self._follow()
         settling = self.unsettled[:BATCH_MAX]
         acks = [(delivery.raw_id, delivery.receipt) for delivery, error in settling if error is None]
         nacks: list[Nack] = []
@@ -117,6 +157,19 @@ class Settling:
                 raise
             except RMQError as refused:
                 self.unsettled[position] = delivery, refused
+
+    async def _follow_settled(self) -> None:
+        """Sends what follows those that were done before they were handed out, and have succeeded; once at most."""
+        client = self._topic.client
+        for position in reversed(range(len(self.unsettled))):
+            delivery, _ = self.unsettled[position]
+            if delivery.receipt != DONE:
+                continue
+            del self.unsettled[position]
+            try:
+                await client.run(chains.succeeded_settled(client.keyspace, delivery, client.sending))
+            except RMQError as error:
+                log.warning("%s[%d]: what follows %r is lost: %s", self._topic.name, self.slot, delivery.id, error)
 
     async def _follow_deaths(self, settled: Iterable[Finished]) -> None:
         if not any(error is not None and chains.is_followed(delivery) for delivery, error in settled):

@@ -9,6 +9,8 @@ from collections.abc import Callable
 
 from rmq_core.errors import Fenced, RMQError
 from rmq_core.model.delivery import Delivery
+from rmq_core.model.outcomes import Release
+from rmq_core.protocol.takes import DONE
 from rmq_core.worker.ranks import LAST
 from rmq_core.worker.running import SETTLE_EVERY_S, Running
 from rmq_core.worker.slot_calls import SlotCalls
@@ -80,6 +82,8 @@ class SlotRunner:
 
     def _outrank(self, running: Running) -> None:
         """What was prefetched and comes after what the slot has now goes back, once the present call has ended."""
+        if self._topic.unsettled:
+            return  # nothing of it can go back
         head, left = self._calls.head, running.batch.not_started
         if head is not None and left and self._topic.outranks(head, left[-1]):
             running.close()
@@ -259,9 +263,46 @@ class SlotRunner:
     async def _run(
         self, deliveries: list[Delivery], *, alone: bool = False, begun: Callable[[], None] | None = None
     ) -> None:
+        if self._topic.unsettled:
+            await self._run_settled(deliveries, alone=alone, begun=begun)
+            return
+        running = self._running_of(deliveries, alone=alone)
+        running.batch.closing = self._ends(alone=alone)
+        await self._run_this(running, alone=alone, begun=begun)
+
+    async def _run_settled(self, deliveries: list[Delivery], *, alone: bool, begun: Callable[[], None] | None) -> None:
+        """The same of what is done when it is handed out (``acks="none"``): all of it is begun, while that may be."""
+        topic, left = self._topic, deliveries
+        if topic.settles_first:
+            if self._ends(alone=alone) or not topic.lease.valid:
+                self._settling.add((delivery, Release()) for delivery in left)
+                return
+            left = await self._settling.settle_first(left)
+        try:
+            while left and topic.lease.valid:
+                running = self._running_of(left, alone=alone)
+                try:
+                    await self._run_this(running, alone=alone, begun=begun)
+                finally:
+                    left = [delivery for delivery in running.batch.not_started if delivery.receipt == DONE]
+                if left:
+                    begun = None
+                    self._place.let_go()  # the rest comes before what the slot has next
+        finally:
+            if left:
+                self._settling.lose(left)
+
+    def _ends(self, *, alone: bool) -> bool:
+        """Whether nothing that was taken is to begin."""
+        return self._stopping or (self._topic.alone.wanted and not alone)
+
+    def _running_of(self, deliveries: list[Delivery], *, alone: bool) -> Running:
         on_stuck = self._stuck_alone if alone else self._topic.queue.stuck
         self._running = running = Running(self._topic, self._settling, deliveries, alone=alone, on_stuck=on_stuck)
-        running.batch.closing = self._stopping or (self._topic.alone.wanted and not alone)
+        return running
+
+    async def _run_this(self, running: Running, *, alone: bool, begun: Callable[[], None] | None) -> None:
+        deliveries = running.batch.deliveries
         self._place.ended = batch = running.batch
         head, news = self._calls.head, self._calls.news
         batch.next_rank = LAST if head is None else self._topic.rank(head)

@@ -66,9 +66,11 @@ class TopicWork:
         self.definition = definition
         self.listener = listener
         self.calls = calls
-        self.unsettled = isinstance(definition, Group) and definition.acks is Acks.NONE
+        self.unsettled = definition.acks is Acks.NONE if isinstance(definition, Group) else listener.settles_first
         """Whether what is handed out is done."""
-        self.waits = _waits(definition)
+        self.settles_first = self.unsettled and not definition.is_group
+        """Whether that is for us to say, before the listener is called; of a group the take says it."""
+        self.waits = _waits(definition) and not self.unsettled
         self.gate = gate
         self.worker_name = worker_name
         self.trouble = trouble or Trouble(worker_name)
@@ -111,7 +113,7 @@ class TopicWork:
     def redefine(self, definition: Topic) -> None:
         """Follows an operator's edit, which never changes kind or slots."""
         self.definition = definition
-        self.waits = _waits(definition)
+        self.waits = _waits(definition) and not self.unsettled
         self.reports.result_for_ms = definition.result_for_ms
         self._next_grant_at = 0.0
         self.gate.weight = definition.weight

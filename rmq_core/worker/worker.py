@@ -228,6 +228,13 @@ class Worker:
                     self._calls,
                 )
             )
+        for runner in self._topics.values():
+            if runner.work.settles_first:
+                log.warning(
+                    "worker %s consumes %s at most once (acks='none'): what fails, or is in hand when it dies, is lost",
+                    self.name,
+                    runner.name,
+                )
         await self._heartbeat.begin(started_ms)
         await self._client.wakeups.add(self._client.keyspace.changes, lambda _: self._changed.set())
         for runner in self._topics.values():
@@ -272,7 +279,12 @@ class Worker:
             await finished
         self._left = sum(runner.work.left for runner in self._topics.values())
         if self._left:
-            log.warning("worker %s leaves %d unfinished: they come back by their timeout", self.name, self._left)
+            log.warning(
+                "worker %s leaves %d unfinished: they come back by their timeout, but for those of acks='none', which"
+                " are done",
+                self.name,
+                self._left,
+            )
 
     # -- definitions
 

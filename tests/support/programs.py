@@ -20,6 +20,7 @@ PR_SET_PDEATHSIG = 1
 _STARTER = multiprocessing.get_context("forkserver")
 _STARTER.set_forkserver_preload(
     [
+        "tests.engine.worker.at_most_once_program",
         "tests.engine.worker.forward_program",
         "tests.engine.worker.poison_program",
         "tests.engine.worker.rate_program",

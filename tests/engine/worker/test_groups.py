@@ -235,7 +235,7 @@ def test_what_is_declared_wrongly_is_refused(bench: WorkerBench) -> None:
     for options in (
         {"group": "a b"},
         {"broadcast": True},
-        {"acks": "none"},
+        {"acks": "some"},
         {"start": 3},
         {"group": "g", "start": "x"},
     ):
