@@ -141,6 +141,16 @@ def _holds(permission: str) -> Callable[[HttpRequest], bool]:
     return lambda request: request.user.has_perm(permission)
 
 
+def account_links(request: HttpRequest) -> list[dict[str, Any]]:
+    """What is in the menu of the account, beside theme, language and log out."""
+    links = []
+    if may_view(request):
+        links.append({"title": gettext("Preferences"), "link": reverse("console:preferences")})
+    if request.user.is_authenticated and request.user.has_usable_password():
+        links.append({"title": gettext("Change password"), "link": reverse("console_admin:password_change")})
+    return links
+
+
 def languages(request: HttpRequest) -> list[dict[str, str]]:
     """Those that the console speaks and the project offers."""
     return [get_language_info(code) for code, _name in settings.LANGUAGES if code in LANGUAGES]
@@ -211,6 +221,8 @@ def _pages() -> list[tuple[str, str, str, str, Callable[[HttpRequest], bool]]]:
         (gettext("Alerts"), gettext("What fires, since when, who silenced it"), "console:alerts", "notifications",
          may_view),
         (gettext("Screens"), gettext("What hangs on a wall, and its links"), "console:screens", "tv", may_view_all),
+        (gettext("Preferences"), gettext("Time zone, and how numbers are written"), "console:preferences", "settings",
+         may_view),
         (gettext("Audit"), gettext("Who did what, and why"), "console:audit", "history", may_audit),
     ]  # fmt: skip
 

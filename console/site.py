@@ -16,7 +16,9 @@ from django.shortcuts import redirect, resolve_url
 from django.urls import NoReverseMatch, get_script_prefix, is_valid_path, reverse
 from unfold.sites import UnfoldAdminSite
 
+from console import navigation
 from console.layout import LAYOUT
+from console.preferences import in_zone_of, rendered
 from console.templating import in_layout
 
 NAME = "console_admin"
@@ -48,9 +50,14 @@ class ConsoleSite(UnfoldAdminSite):
         @functools.wraps(inner)
         def framed(request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
             request.current_app = self.name  # the addresses in what surrounds the page are of this site
-            return in_layout(inner(request, *args, **kwargs))
+            with in_zone_of(request.user) as chosen:
+                answer = in_layout(inner(request, *args, **kwargs))
+                return rendered(answer) if chosen else answer
 
         return framed
+
+    def _get_account_links(self, request: HttpRequest) -> list[dict[str, Any]]:
+        return navigation.account_links(request)
 
     def _get_config(self, key: str, *args: Any) -> Any:
         value = LAYOUT.get(key)

@@ -300,6 +300,9 @@ interface PageData {
   icons: [string, string];
   username: string;
   grants: Grants;
+  preferences?: Api.PreferencesOut;
+  /** How 1234.5 may be written. */
+  number_formats: string[];
   trace_link: string;
   interval_ms: number;
   lag_warning_ms: number;

@@ -26,6 +26,7 @@ from console.access import Action, Permission, allowed, in_scope, split_patterns
 from console.alerts import channels
 from console.models import AlertReceiver, AlertRule
 from console.models.alerts import METRICS, PROBLEMS
+from console.preferences import preferences_of
 from console.site import site
 from console.usecases import alerts
 from console.usecases.actor import Actor
@@ -86,13 +87,18 @@ class AlertRuleAdmin(ModelAdmin):
         """Filled in by the module of the page, from what stands in the form."""
         return format_html(
             '<span class="rc-alert-preview" role="status" data-address="{}" data-fires="{}" data-never="{}"'
-            ' data-left-out="{}">{}</span>',
+            ' data-left-out="{}" data-time-zone="{}">{}</span>',
             reverse("console-api:alert-rule-preview"),
             gettext("would have fired %(n)s times, last %(time)s (%(topic)s)"),
             gettext("would not have fired"),
             gettext("; %(n)s topics were not looked at"),
+            getattr(rule, "shown_zone", ""),
             gettext("Fill in the form to see when it would have fired."),
         )
+
+    def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **kwargs: Any) -> Any:
+        context["adminform"].form.instance.shown_zone = preferences_of(request.user).time_zone
+        return super().render_change_form(request, context, *args, **kwargs)
 
     def get_queryset(self, request: HttpRequest) -> Any:
         """Those of one's topics; a rule with patterns is for whoever sees all."""

@@ -7,6 +7,7 @@ from console.models.installation import Installation
 from console.models.operation import Operation, OperationPart
 from console.models.permissions import ConsolePermission
 from console.models.pipeline import Finding, PipelineSchedule, Reconciliation
+from console.models.preferences import Preferences
 from console.models.record import MessageRecord, MessageTransition, RecordPosition
 from console.models.recurring import RecurringMessage, RecurringTick
 from console.models.revision import TopicRevision
@@ -40,6 +41,7 @@ __all__ = [
     "Operation",
     "OperationPart",
     "PipelineSchedule",
+    "Preferences",
     "Reconciliation",
     "RecordPosition",
     "RecurringMessage",

@@ -22,6 +22,7 @@ from console.access import Forbidden, Permission, allowed, grants, in_scope, req
 from console.engine import engine
 from console.errors import BadRequest
 from console.options import options
+from console.preferences import as_json, in_zone_of, preferences_of
 from console.release import RELEASE
 from console.site import sign_in_address, site
 from console.templating import render
@@ -40,7 +41,8 @@ def console_page(view: View) -> View:
             return redirect_to_login(request.get_full_path(), sign_in_address())
         try:
             require(request.user, Permission.VIEW, kwargs.get("topic"))
-            return view(request, *args, **kwargs)
+            with in_zone_of(request.user):
+                return view(request, *args, **kwargs)
         except Forbidden as error:
             return forbidden(request, error)
         except (BadRequest, UnknownTopic, InvalidMessage) as error:  # an old address, or one that somebody has changed
@@ -121,6 +123,7 @@ def render_page(
         "icons": [static("console/img/icon.svg"), static("console/img/problem.svg")],
         "username": request.user.get_username(),
         "grants": grants(request.user).as_json(),
+        "preferences": as_json(preferences_of(request.user)),
         "interval_ms": options().sample_interval_ms,
         "lag_warning_ms": options().lag_warning_ms,
         "trace_link": options().trace_link,

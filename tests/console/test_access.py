@@ -30,7 +30,7 @@ VIEWERS = [
     "define", "send",
     "reconciliation", "run",
     "dead", "operations", "operation", "outbox", "routes", "recurring",
-    "alerts", "screens", "screen", "demo:bookings",
+    "alerts", "screens", "screen", "preferences", "demo:bookings",
 ]  # fmt: skip
 AUDIT = [
     "audit",
@@ -71,6 +71,7 @@ def addresses(ident: str = "a") -> dict[str, str]:
         "recurring": "/recurring/",
         "alerts": "/alerts/",
         "screens": "/screens/",
+        "preferences": "/preferences/",
         "screen": "/screens/of/wall/",
         "demo:bookings": "/demo/bookings/",
         "operation": f"/operations/{OPERATION}/",

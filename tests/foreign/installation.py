@@ -132,11 +132,11 @@ class Shop:
     def get(self, address: str, **headers: str) -> tuple[int, str]:
         return self._answer(urllib.request.Request(urllib.parse.urljoin(self.console, address), headers=headers))
 
-    def post(self, address: str, body: Any, **headers: str) -> tuple[int, str]:
+    def post(self, address: str, body: Any, method: str = "POST", **headers: str) -> tuple[int, str]:
         """JSON of a browser that is signed in."""
         sent = {"Content-Type": "application/json", "X-CSRFToken": self.cookie("csrftoken"), **headers}
         url = urllib.parse.urljoin(self.console, address)
-        return self._answer(urllib.request.Request(url, json.dumps(body).encode(), sent))
+        return self._answer(urllib.request.Request(url, json.dumps(body).encode(), sent, method=method))
 
     def _answer(self, request: urllib.request.Request) -> tuple[int, str]:
         try:

@@ -23,7 +23,7 @@ FAR_MS = 4_102_444_800_000
 PAGES = (
     "", "topics/orders/", "topics/orders/messages/", "topics/orders/dead/", "topics/orders/slots/",
     "topics/orders/definition/", "topics/orders/send/", "define/", "workers/", "dead/", "operations/",
-    "reconciliation/", "audit/", "admin/console/topicdefinition/", "admin/console/topicrevision/",
+    "reconciliation/", "audit/", "preferences/", "admin/console/topicdefinition/", "admin/console/topicrevision/",
     "admin/console/apitoken/", "admin/console/apitoken/add/", "admin/console/auditentry/", "admin/password_change/",
     "admin/search/?s=orders&extended=1", "api/v1/docs", "api/v1/openapi.json", "texts.js",
 )  # fmt: skip
@@ -112,6 +112,15 @@ def test_a_live_frame_arrives(signed_in: Shop) -> None:
     with connect(address, origin=signed_in.origin, additional_headers={"Cookie": cookie}) as socket:  # type: ignore[arg-type]
         kinds = {json.loads(socket.recv(30))["type"] for _ in range(3)}
     assert "overview" in kinds
+
+
+def test_everybody_has_their_own_time_zone(signed_in: Shop) -> None:
+    """Also where the project has no middleware of ours, and users of another kind."""
+    chosen = {"time_zone": "Asia/Tokyo", "numbers": "1.234,5"}
+    status, text = signed_in.post("api/v1/me/preferences", chosen, "PUT")
+    assert (status, json.loads(text)) == (200, chosen)
+    assert '"time_zone": "Asia/Tokyo"' in signed_in.get("")[1]
+    assert signed_in.post("api/v1/me/preferences", {}, "PUT")[0] == 200
 
 
 def test_an_operation_runs(signed_in: Shop) -> None:

@@ -37,6 +37,8 @@ VIEW, READ, OPERATE = Permission.VIEW, Permission.READ_PAYLOAD, Permission.OPERA
 NO_RUN = "6f1d7d3e-0000-4000-8000-000000000001"
 ROUTES: dict[tuple[str, str], Route] = {
     ("GET", "/me"): Route(None, "/me"),
+    ("GET", "/me/preferences"): Route(None, "/me/preferences"),
+    ("PUT", "/me/preferences"): Route(None, "/me/preferences", {"time_zone": "Asia/Tokyo", "numbers": "1.234,5"}),
     ("GET", "/topics"): Route(VIEW, "/topics"),
     ("GET", "/topics/{topic}"): Route(VIEW, "/topics/orders"),
     ("PUT", "/topics/{topic}"): Route(Action.EDIT_TOPIC, "/topics/orders", {"weight": 2}),

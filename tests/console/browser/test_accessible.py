@@ -41,6 +41,7 @@ PAGES = {
     "/recurring/": ".rc-card",
     "/alerts/": ".rc-card",
     "/screens/": ".rc-card",
+    "/preferences/": ".rc-preferences",
     "/routes/": ".rc-card",
     "/audit/": ".rc-card",
     "/define/": "#rc-define form",

@@ -1,5 +1,6 @@
 // Moments along an axis: as much of date and time as tells them apart, and no more of them than there is room for.
 import { language } from "../core/page.js";
+import { zone } from "../core/zone.js";
 import { DAY, MINUTE, ticks } from "../time/timespan.js";
 
 /** Up to which length, how it is written, and about how many pixels that takes, with some room between.
@@ -16,7 +17,7 @@ const formats = new Map();
 /** @param {number} ms @param {import("../time/timespan.js").Span} span */
 export function axisWords(ms, span) {
   const [limit, options] = formOf(span);
-  const format = formats.get(limit) ?? new Intl.DateTimeFormat(language, options);
+  const format = formats.get(limit) ?? new Intl.DateTimeFormat(language, { ...options, timeZone: zone });
   formats.set(limit, format);
   return format.format(ms);
 }

@@ -1,17 +1,44 @@
-// Numbers and times as people read them, in the page's language.
-import { language } from "./page.js";
+// Numbers and times as people read them: in the page's language, the reader's zone, and the separators they have chosen.
+import { language, page } from "./page.js";
 import { fill, gettext } from "./text.js";
+import { zone } from "./zone.js";
 
-const exactNumber = new Intl.NumberFormat(language);
-const shortNumber = new Intl.NumberFormat(language, { notation: "compact", maximumFractionDigits: 1 });
-const fraction = new Intl.NumberFormat(language, { maximumFractionDigits: 1 });
+/** Separators of thousands and of a fraction, by how 1234.5 is written. A narrow blank ends no line.
+    @type {Record<string, { group: string, decimal: string }>} */
+const SEPARATORS = {
+  "1,234.5": { group: ",", decimal: "." },
+  "1.234,5": { group: ".", decimal: "," },
+  "1 234,5": { group: "\u202f", decimal: "," },
+};
+
+/**
+ * Writes numbers; `chosen`: how 1234.5 is written, "" as the language has it.
+ * @param {Intl.NumberFormatOptions} [options]
+ * @param {string} [chosen]
+ */
+export function numberFormat(options = {}, chosen = page.preferences?.numbers ?? "") {
+  const separators = SEPARATORS[chosen];
+  // Some languages group from five digits on: who has chosen sees the thousands of all.
+  const format = new Intl.NumberFormat(language, separators ? { useGrouping: "always", ...options } : options);
+  if (!separators) return format;
+  const write = (/** @type {Intl.NumberFormatPart} */ { type, value }) =>
+    type === "group" || type === "decimal" ? separators[type] : value;
+  return { format: (/** @type {number | bigint} */ value) => format.formatToParts(value).map(write).join("") };
+}
+
+const exactNumber = numberFormat();
+const shortNumber = numberFormat({ notation: "compact", maximumFractionDigits: 1 });
+const fraction = numberFormat({ maximumFractionDigits: 1 });
+const finer = numberFormat({ maximumFractionDigits: 2 });
 const clock = new Intl.DateTimeFormat(language, {
+  timeZone: zone,
   hour: "2-digit",
   minute: "2-digit",
   second: "2-digit",
   hourCycle: "h23",
 });
-const parts = new Intl.DateTimeFormat("en", {
+/** @type {Intl.DateTimeFormatOptions} */
+const WHOLE = {
   year: "numeric",
   month: "2-digit",
   day: "2-digit",
@@ -20,7 +47,8 @@ const parts = new Intl.DateTimeFormat("en", {
   second: "2-digit",
   hourCycle: "h23",
   timeZoneName: "short",
-});
+};
+const whole = new Intl.DateTimeFormat("en", { ...WHOLE, timeZone: zone });
 
 export const NONE = "–";
 
@@ -46,7 +74,7 @@ export function rate(/** @type {number | null | undefined} */ value) {
 /** A part of 1; nearly all is not all. */
 export function percent(/** @type {number} */ part) {
   const shown = part < 1 && part > 0.9999 ? 0.9999 : part;
-  return `${new Intl.NumberFormat(language, { maximumFractionDigits: 2 }).format(shown * 100)} %`;
+  return `${finer.format(shown * 100)} %`;
 }
 
 /** A duration in ms. */
@@ -77,8 +105,19 @@ export const time = (/** @type {number | null | undefined} */ ms) => (ms ? clock
 
 /** Date, time and zone, the same in every language: 2013-02-08 11:02:03 UTC. */
 export function dateTime(/** @type {number | null | undefined} */ ms) {
-  if (!ms) return NONE;
-  const part = Object.fromEntries(parts.formatToParts(ms).map(({ type, value }) => [type, value]));
+  return ms ? written(ms, whole) : NONE;
+}
+
+/** The same in another zone. */
+export const dateTimeIn = (/** @type {number} */ ms, /** @type {string} */ timeZone) =>
+  written(ms, new Intl.DateTimeFormat("en", { ...WHOLE, timeZone }));
+
+/**
+ * @param {number} ms
+ * @param {Intl.DateTimeFormat} format
+ */
+function written(ms, format) {
+  const part = Object.fromEntries(format.formatToParts(ms).map(({ type, value }) => [type, value]));
   return `${part.year}-${part.month}-${part.day} ${part.hour}:${part.minute}:${part.second} ${part.timeZoneName}`;
 }
 
@@ -102,7 +141,3 @@ export function bytes(/** @type {number | null | undefined} */ value) {
   }
   return `${fraction.format(size)} ${units[unit]}`;
 }
-
-/** A moment as a field for local times has it: 19 letters of it tell seconds, 23 milliseconds. */
-export const localText = (/** @type {number} */ ms, length = 19) =>
-  new Date(ms - new Date(ms).getTimezoneOffset() * 60_000).toISOString().slice(0, length);

@@ -1,6 +1,7 @@
 // The fields of a bulk dialog that say which messages are meant.
 import { h, setText } from "../core/dom.js";
 import { fill, gettext } from "../core/text.js";
+import { inZone, momentOf } from "../core/zone.js";
 import { STATES, TIME_TITLES } from "../parts/states.js";
 
 const TEXT_MAX = 500;
@@ -96,8 +97,8 @@ export class FilterFields {
   /** What the time of a message is depends on its state. */
   showTitles() {
     const time = TIME_TITLES[this.state.value];
-    setText(this.sinceTitle, fill(gettext("%(time)s from"), { time }));
-    setText(this.untilTitle, fill(gettext("%(time)s until"), { time }));
+    setText(this.sinceTitle, inZone(fill(gettext("%(time)s from"), { time })));
+    setText(this.untilTitle, inZone(fill(gettext("%(time)s until"), { time })));
   }
 
   /** The filter as the server takes it. */
@@ -111,7 +112,7 @@ export class FilterFields {
     if (this.tenant.value) filter.tenant = this.tenant.value;
     if (this.slot.value !== "") filter.slot = Number(this.slot.value);
     for (const [name, { value }] of Object.entries({ since_ms: this.since, until_ms: this.until }))
-      if (value) filter[name] = new Date(value).getTime();
+      if (value) filter[name] = momentOf(value);
     return filter;
   }
 }

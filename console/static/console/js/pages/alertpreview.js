@@ -31,10 +31,20 @@ async function ask() {
 
 function said(/** @type {any} */ { count, firings: [last], left_out }) {
   if (!count) return place.dataset.never ?? "";
-  const time = new Date(last.from_ms).toLocaleString(document.documentElement.lang);
+  const time = new Date(last.from_ms).toLocaleString(document.documentElement.lang, { timeZone: zone() });
   const values = { n: count, time, topic: last.topic || "*" };
   const rest = left_out ? fill(place.dataset.leftOut, { n: left_out }) : "";
   return fill(place.dataset.fires, values) + rest;
+}
+
+/** The one that was chosen, where this browser has it. */
+function zone() {
+  const chosen = place.dataset.timeZone || undefined;
+  try {
+    return new Intl.DateTimeFormat("en", { timeZone: chosen }).resolvedOptions().timeZone;
+  } catch {
+    return undefined;
+  }
 }
 
 const fill = (/** @type {string | undefined} */ text, /** @type {Record<string, any>} */ values) =>

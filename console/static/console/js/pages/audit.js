@@ -6,6 +6,7 @@ import { count, dateTime } from "../core/format.js";
 import { shortcut } from "../core/keys.js";
 import { page, topicAddress } from "../core/page.js";
 import { fill, gettext, messageOf, ngettext } from "../core/text.js";
+import { inZone, momentOf } from "../core/zone.js";
 import { Drawer } from "../parts/drawer.js";
 import { pairList } from "../parts/failure.js";
 
@@ -49,8 +50,8 @@ const controls = {
     page.vias.map((/** @type {string} */ each) => [each, each]),
   ),
   text: input("text", gettext("In the reason")),
-  since: moment("since", gettext("From")),
-  until: moment("until", gettext("Until")),
+  since: moment("since", inZone(gettext("From"))),
+  until: moment("until", inZone(gettext("Until"))),
 };
 
 replace(
@@ -156,11 +157,10 @@ function clear() {
   load();
 }
 
-/** What the server is asked: times of the page are local, those of the server are absolute. */
+/** What the server is asked: times of the page are of the reader's zone, those of the server are absolute. */
 function query() {
   const { since, until, ...others } = values;
-  const ms = (/** @type {string} */ text) => (text && !Number.isNaN(Date.parse(text)) ? new Date(text).getTime() : "");
-  return { ...others, since_ms: ms(since), until_ms: ms(until) };
+  return { ...others, since_ms: momentOf(since) || "", until_ms: momentOf(until) || "" };
 }
 
 async function load(/** @type {string | null} */ cursor = null) {

@@ -3,11 +3,11 @@
 import { param, setParams } from "../core/address.js";
 import { get, ofTopic, post } from "../core/api.js";
 import { byId, h, press, replace, setText } from "../core/dom.js";
-import { localText } from "../core/format.js";
 import { shortcut } from "../core/keys.js";
 import { page } from "../core/page.js";
 import { fill, gettext, messageOf, ngettext } from "../core/text.js";
 import { toast } from "../core/toast.js";
+import { inZone, localText, momentOf } from "../core/zone.js";
 import { ask } from "../parts/ask.js";
 import { guardedButton } from "../parts/guardedbutton.js";
 import { asOf, moreFoot, slotInput } from "../parts/pagesoflists.js";
@@ -46,8 +46,9 @@ export class EntriesTab {
       type: "datetime-local",
       step: 1,
       value: this.at === null ? null : localText(this.at),
-      "aria-label": gettext("From this time on"),
-      onchange: () => this.choose({ at: this.when.value ? Date.parse(this.when.value) : null }),
+      "aria-label": inZone(gettext("From this time on")),
+      title: inZone(gettext("From this time on")),
+      onchange: () => this.choose({ at: this.when.value ? momentOf(this.when.value) : null }),
     });
     this.note = h("span", { class: "rc-muted" });
     this.foot = moreFoot(() => this.loadMore());

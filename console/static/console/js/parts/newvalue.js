@@ -1,7 +1,8 @@
 // The field for a new due time, or a new priority. It begins with what the message has now.
 import { h, setText } from "../core/dom.js";
-import { count, dateTime, localText } from "../core/format.js";
+import { count, dateTime } from "../core/format.js";
 import { fill, gettext } from "../core/text.js";
+import { inZone, localText, momentOf } from "../core/zone.js";
 
 /** @typedef {{ low: number, high: number }} Range */
 
@@ -44,15 +45,14 @@ function newTime(/** @type {Range | null} */ span) {
     value: proposed,
   });
   // An hour that the clock shows twice a year means what it meant as long as nobody touches it.
-  const chosen = () =>
-    input.value === input.defaultValue ? (span?.low ?? Number.NaN) : new Date(input.value).getTime();
+  const chosen = () => (input.value === input.defaultValue ? (span?.low ?? Number.NaN) : momentOf(input.value));
   const shown = h("span", { class: "rc-muted" });
   const show = () => setText(shown, dateTime(chosen()));
   input.addEventListener("input", show);
   show();
   return {
     input,
-    element: h("label", {}, gettext("New due time"), input, shown, present(span, dateTime)),
+    element: h("label", {}, inZone(gettext("New due time")), input, shown, present(span, dateTime)),
     read: () => ({ due_ms: chosen() }),
   };
 }

@@ -3,6 +3,7 @@ import { all, focusedElement, h, icon, replace } from "../core/dom.js";
 import { count, dateTime, duration, rate, time } from "../core/format.js";
 import { page } from "../core/page.js";
 import { fill, gettext, ngettext } from "../core/text.js";
+import { sameDay } from "../core/zone.js";
 
 /** @type {Record<string, (values: any) => string>} */
 const SENTENCES = {
@@ -197,7 +198,7 @@ const since = (/** @type {number} */ ms) =>
     "span",
     { class: "rc-muted rc-since", title: dateTime(ms) },
     fill(gettext("began %(time)s"), {
-      time: new Date(ms).toDateString() === new Date().toDateString() ? time(ms) : dateTime(ms),
+      time: sameDay(ms, Date.now()) ? time(ms) : dateTime(ms),
     }),
   );
 

@@ -4,6 +4,7 @@ import { h, replace } from "../core/dom.js";
 import { duration } from "../core/format.js";
 import { page } from "../core/page.js";
 import { fill, gettext } from "../core/text.js";
+import { inZone, momentOf } from "../core/zone.js";
 import { ask } from "../parts/ask.js";
 import { JOBS, STARTED } from "./runwords.js";
 
@@ -96,7 +97,7 @@ class Form {
     this.at = h("input", { class: "rc-input", type: "datetime-local", step: 1, name: "at" });
     this.restoreBoxes = [
       h("label", {}, gettext("Rehearse in another namespace (empty: put back into this one)"), this.into),
-      h("label", {}, gettext("As it was at (empty: now)"), this.at),
+      h("label", {}, inZone(gettext("As it was at (empty: now)")), this.at),
       h("label", { class: "rc-check" }, this.dry, gettext("Only count")),
     ];
     this.about = h("p", { class: "rc-muted" });
@@ -153,7 +154,7 @@ class Form {
     return {
       dry_run: this.dry.checked,
       into: this.into.value.trim(),
-      ...(at ? { at_ms: new Date(at).getTime() } : {}),
+      ...(at ? { at_ms: momentOf(at) } : {}),
     };
   }
 

@@ -2,6 +2,7 @@
 import { h, replace } from "../core/dom.js";
 import { dateTime, duration, relative } from "../core/format.js";
 import { fill, gettext } from "../core/text.js";
+import { localText, momentOf, zone as own } from "../core/zone.js";
 
 /** @type {[string, number][]} */
 const UNITS = [
@@ -71,7 +72,6 @@ function rangeField() {
 }
 
 function dueField() {
-  const own = Intl.DateTimeFormat().resolvedOptions().timeZone;
   const input = h("input", { class: "rc-input", type: "datetime-local", step: 1, name: "due" });
   const zone = h(
     "select",
@@ -80,7 +80,8 @@ function dueField() {
     own === "UTC" ? null : h("option", { value: "Z" }, "UTC"),
   );
   const shown = h("span", { class: "rc-muted" });
-  const ms = () => (input.value ? Date.parse(input.value + zone.value) : Number.NaN);
+  const read = (/** @type {string} */ of) => (of ? Date.parse(input.value + of) : momentOf(input.value));
+  const ms = () => read(zone.value);
   const show = () =>
     replace(
       shown,
@@ -89,8 +90,7 @@ function dueField() {
         : `${dateTime(ms())} · ${relative(ms(), Date.now())} · ${fill(gettext("%(ms)s ms"), { ms: ms() })}`,
     );
   const put = (/** @type {number} */ at) => {
-    const local = zone.value ? new Date(at) : new Date(at - new Date(at).getTimezoneOffset() * 60_000);
-    input.value = local.toISOString().slice(0, 19);
+    input.value = zone.value ? new Date(at).toISOString().slice(0, 19) : localText(at);
     show();
   };
   const later = (/** @type {number} */ away) =>
@@ -101,7 +101,7 @@ function dueField() {
     );
   let before = zone.value;
   zone.addEventListener("change", () => {
-    const at = Date.parse(input.value + before);
+    const at = read(before);
     before = zone.value;
     if (!Number.isNaN(at)) put(at);
   });

@@ -2,6 +2,7 @@
 import { h, headRow, refill, setText } from "../core/dom.js";
 import { bytes, count } from "../core/format.js";
 import { gettext } from "../core/text.js";
+import { zone } from "../core/zone.js";
 
 export class EntryList {
   /** `onOpen(row)` when one is chosen. */
@@ -56,7 +57,7 @@ export class EntryList {
 }
 
 const LAST_DATE_MS = 8_640_000_000_000_000;
-const clock = new Intl.DateTimeFormat("sv-SE", { dateStyle: "short", timeStyle: "medium" });
+const clock = new Intl.DateTimeFormat("sv-SE", { dateStyle: "short", timeStyle: "medium", timeZone: zone });
 
 /** When an entry was accepted, by its id; an id that its sender gave need not be a time. */
 export function accepted(/** @type {number | string} */ atMs) {

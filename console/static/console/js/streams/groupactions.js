@@ -1,10 +1,11 @@
 // What can be done to consumer groups: made, paused until a time, claimed from, given settings, deleted.
 import { get, ofTopic, once, post, remove } from "../core/api.js";
 import { h, replace } from "../core/dom.js";
-import { count, dateTime, duration, localText } from "../core/format.js";
+import { count, dateTime, duration } from "../core/format.js";
 import { page } from "../core/page.js";
 import { fill, gettext, messageOf, ngettext } from "../core/text.js";
 import { toast } from "../core/toast.js";
+import { inZone, localText, momentOf } from "../core/zone.js";
 import { planDialog } from "../definitions/plandialog.js";
 import { ask } from "../parts/ask.js";
 import { CommandLine } from "../parts/command.js";
@@ -33,7 +34,7 @@ export function newGroupDialog(/** @type {() => void} */ onDone) {
     h("option", { value: "time" }, gettext("at a time")),
   );
   const time = h("input", { class: "rc-input", type: "datetime-local", step: 1, name: "time" });
-  const timeLabel = h("label", {}, gettext("From this time on"), time);
+  const timeLabel = h("label", {}, inZone(gettext("From this time on")), time);
   const show = () => {
     timeLabel.hidden = start.value !== "time";
   };
@@ -65,7 +66,7 @@ export function newGroupDialog(/** @type {() => void} */ onDone) {
     reason: "optional",
     focus: name,
     submit: async ({ reason }) => {
-      const at = start.value === "time" ? Date.parse(time.value) : start.value;
+      const at = start.value === "time" ? momentOf(time.value) : start.value;
       if (Number.isNaN(at)) throw new Error(gettext("Give a time."));
       const body = {
         start: at,
@@ -92,7 +93,7 @@ export function pauseDialog(group, nowMs, onDone) {
   const until = h("input", { class: "rc-input", type: "datetime-local", step: 1, name: "until" });
   const words = h("span", { class: "rc-muted" });
   const show = () =>
-    replace(words, until.value ? dateTime(Date.parse(until.value)) : gettext("until somebody resumes it"));
+    replace(words, until.value ? dateTime(momentOf(until.value)) : gettext("until somebody resumes it"));
   until.addEventListener("input", show);
   show();
   const chips = CHIPS_MS.map((ms) =>
@@ -113,13 +114,13 @@ export function pauseDialog(group, nowMs, onDone) {
     title: fill(gettext("Pause %(topic)s?"), { topic: group.name }),
     body: [
       h("p", {}, gettext("Workers stop taking entries for this group; the others go on.")),
-      h("label", {}, gettext("Until (empty: until it is resumed)"), until),
+      h("label", {}, inZone(gettext("Until (empty: until it is resumed)")), until),
       h("div", { class: "rc-chips" }, chips, words),
     ],
     label: gettext("Pause group"),
     reason: "optional",
     submit: async ({ reason }) => {
-      const until_ms = until.value ? Date.parse(until.value) : null;
+      const until_ms = until.value ? momentOf(until.value) : null;
       await post(ofTopic(group.name, ":pause"), { until_ms, reason });
       toast(gettext("The group is paused."), "success");
       onDone();

@@ -1,9 +1,10 @@
 // Another position for a consumer group: where to, what that would do slot by slot, then the last click.
 import { ofTopic, post } from "../core/api.js";
 import { h, headRow, press, replace } from "../core/dom.js";
-import { count, exact, localText } from "../core/format.js";
+import { count, exact } from "../core/format.js";
 import { fill, gettext, messageOf, ngettext } from "../core/text.js";
 import { toast } from "../core/toast.js";
+import { inZone, localText, momentOf } from "../core/zone.js";
 import { ask } from "../parts/ask.js";
 import { CommandLine } from "../parts/command.js";
 import { slotNumbers } from "./slotnumbers.js";
@@ -72,7 +73,7 @@ class MoveDialog {
       autocomplete: "off",
       oninput: changed,
     });
-    this.timeLabel = h("label", {}, gettext("From this time on"), this.time);
+    this.timeLabel = h("label", {}, inZone(gettext("From this time on")), this.time);
     this.idLabel = h("label", {}, gettext("The entry's id"), this.id);
     this.plan = h("div", { class: "rc-preview", role: "status", "aria-live": "polite" });
     this.command = new CommandLine();
@@ -113,7 +114,7 @@ class MoveDialog {
   /** What to ask for; null where something is missing. */
   wanted() {
     /** @type {Record<string, string | number>} */
-    const typed = { time: Date.parse(this.time.value), id: this.id.value.trim() };
+    const typed = { time: momentOf(this.time.value), id: this.id.value.trim() };
     const to = typed[this.where] ?? this.where;
     if (to === "" || Number.isNaN(to)) return null;
     try {

@@ -1,4 +1,5 @@
 // Spans of time that are looked at: zoomed, moved, and kept within what there is.
+import { ahead } from "../core/zone.js";
 
 export const MINUTE = 60_000;
 export const DAY = 1440 * MINUTE;
@@ -70,7 +71,7 @@ const STEPS = [
  */
 export function ticks({ from, to }, most, least = 0) {
   const step = STEPS.find((each) => each >= least && (to - from) / each <= most) ?? STEPS[STEPS.length - 1];
-  const offset = new Date(to).getTimezoneOffset() * MINUTE;
+  const offset = -ahead(to);
   const found = [];
   for (let at = Math.ceil((from - offset) / step) * step + offset; at <= to; at += step) found.push(at);
   return found;
