@@ -51,7 +51,9 @@ def test_a_ledger_that_cannot_be_used_is_refused_in_a_sentence(spark: Any, tmp_p
 
     assert "lacks the column(s) id; it has topic, name" in refused("topic,name\nwork,x\n")
     assert "names topics that are not defined: nobody; defined are other, work" in refused("topic,id\nnobody,x\n")
-    assert "expects eaten; it can expect known, sent, done" in refused("topic,id,expected\nwork,x,eaten\n")
+    assert "expects eaten; it can expect known, sent, dead, expired, cancelled, done" in refused(
+        "topic,id,expected\nwork,x,eaten\n"
+    )
     with pytest.raises(PipelineError, match="cannot be read"):
         read_ledger(spark, f"{tmp_path}/nowhere.parquet", ["work"])
     with pytest.raises(PipelineError, match="#table"):
@@ -100,6 +102,7 @@ def test_no_password_of_a_database_is_shown(spark: Any) -> None:
             read_ledger(spark, where, ["work"])
         assert str(caught.value).startswith(f"the business ledger {plain} cannot be read: ")
         assert "hush" not in str(caught.value)
+        assert "No suitable driver: give Spark the driver" in str(caught.value)
 
 
 def ids(ledger: Ledger) -> set[bytes]:

@@ -22,16 +22,19 @@ from rmq_core.pipeline.small import small
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-EXPECTED = ("known", "sent", "done")
+EXPECTED = ("known", "sent", "dead", "expired", "cancelled", "done")
 """What a ledger can expect; of several rows of a message the one that promises most counts, the last of these."""
 COLUMNS = frozenset({"topic", "id", "expected", "at", "content_sha256"})
 CSV = (".csv", ".csv.gz")
+DRIVERS = {"jdbc:postgresql:": "org.postgresql.Driver"}
+"""Java finds a driver by the URL only where it knew it from the beginning; by its name also what came by ``--jars``."""
 NAMED_MOST = 20
 
 
 @dataclass(frozen=True)
 class Ledger:
-    """What a ledger says of the topics of a run: ``rows`` has ``topic``, ``id``, ``expected``, each message once.
+    """What a ledger says of the topics of a run: ``rows`` has ``topic``, ``id``, ``expected``, each message once; and
+    where the ledger says contents ``contents``: their SHA-256 in hex, none or some.
 
     ``left_out``: rows of other topics, by topic (of those with most). ``without_id``: rows that name nothing.
     ``since_ms``, ``until_ms``: the time it speaks of, and is complete until, without the end; None: all there is.
@@ -47,6 +50,11 @@ class Ledger:
     until_ms: int | None = None
     windows: dict[str, tuple[int | None, int | None]] = field(default_factory=dict)
     topics: tuple[str, ...] = ()
+
+    @property
+    def says_contents(self) -> bool:
+        """Whether there is something to compare contents with."""
+        return "contents" in self.rows.columns
 
     def within(self, since_ms: int | None, until_ms: int | None) -> Ledger:
         """The same, of another time; None: as it says itself."""
@@ -126,7 +134,11 @@ def _each_once(rows: DataFrame) -> DataFrame:
     from pyspark.sql import functions as F
 
     promise = F.array_position(F.array(*map(F.lit, EXPECTED)), F.col("expected"))
-    return rows.groupBy("topic", "id").agg(F.max_by("expected", promise).alias("expected"))
+    expected = F.max_by("expected", promise).alias("expected")
+    if "contents" in rows.columns:
+        contents = F.array_distinct(F.flatten(F.collect_list("contents"))).alias("contents")
+        return rows.groupBy("topic", "id").agg(expected, contents)
+    return rows.groupBy("topic", "id").agg(expected)
 
 
 def read_ledger(session: SparkSession, where: str, topics: list[str], defined: list[str] | None = None) -> Ledger:
@@ -145,7 +157,10 @@ def read_ledger(session: SparkSession, where: str, topics: list[str], defined: l
         )
     try:
         if where.startswith("jdbc:"):
-            frame = session.read.format("jdbc").option("url", url).option("dbtable", table).load()
+            reader = session.read.format("jdbc").option("url", url).option("dbtable", table)
+            for kind, driver in DRIVERS.items():
+                reader = reader.option("driver", driver) if url.startswith(kind) else reader
+            frame = reader.load()
         elif path.endswith(CSV):
             # As RFC 4180 has it: a quote is doubled, a backslash is a backslash, a field may hold line ends.
             reader = session.read.option("header", "true").option("mode", "FAILFAST").option("escape", '"')
@@ -159,8 +174,9 @@ def read_ledger(session: SparkSession, where: str, topics: list[str], defined: l
         said = sentence(error).replace(url, shown(url))
         if not where.startswith("jdbc:"):
             said = re.sub(r"(?:file:)?" + re.escape(path.rpartition("/")[0] + "/"), "", said)
-        if "No suitable driver" in said:
-            said += ': give Spark the driver of that database, PYSPARK_SUBMIT_ARGS="--jars driver.jar pyspark-shell"'
+        if "No suitable driver" in said or any(driver in said for driver in DRIVERS.values()):
+            said = "No suitable driver: give Spark the driver of that database,"
+            said += ' PYSPARK_SUBMIT_ARGS="--jars driver.jar --driver-class-path driver.jar pyspark-shell"'
         raise PipelineError(f"the business ledger {shown(where)} cannot be read: {said}") from error
 
 
@@ -197,6 +213,7 @@ def checked(frame: DataFrame, topics: list[str], where: str = "ledger", defined:
             if "at" in frame.columns
             else []
         ),
+        *([_hash(frame, where).alias("content")] if "content_sha256" in frame.columns else []),
     )
     known = {*topics, *(defined or ())}
     counts = {row.of: row for row in _counts(rows, known).collect()}
@@ -221,6 +238,14 @@ def checked(frame: DataFrame, topics: list[str], where: str = "ledger", defined:
             f"the business ledger {where} says at {odd[0]!r}; it can say a time as 2027-01-15T10:00:00Z, or in ms since"
             " 1970"
         )
+    if wrong := [row.not_a_hash for row in mine if row.not_a_hash is not None]:
+        raise PipelineError(
+            f"the business ledger {where} says content_sha256 {wrong[0]!r:.100}; it can say the SHA-256 of the content"
+            " in hex, 64 digits, or nothing"
+        )
+    if "content" in ours.columns:
+        said = F.when(F.col("content") != "", F.array("content")).otherwise(F.array().cast("array<string>"))
+        ours = ours.withColumn("contents", said)
     since = min((row.first_ms for row in mine if row.first_ms is not None), default=None)
     last = max((row.last_ms for row in mine if row.last_ms is not None), default=None)
     return Ledger(
@@ -236,18 +261,25 @@ def checked(frame: DataFrame, topics: list[str], where: str = "ledger", defined:
 
 def _counts(rows: DataFrame, known: set[str]) -> DataFrame:
     """Per known topic (``of``; null: any other), in one pass: ``rows``, those ``without_id``, those of which something
-    ``strange`` is expected, a time that cannot be read (``odd``), and the first and the last time."""
+    ``strange`` is expected, a time that cannot be read (``odd``), what is ``not_a_hash``, and the first and the last
+    time."""
     from pyspark.sql import functions as F
 
     named = F.col("id").isNotNull()
     timed = "at" in rows.columns
     at_ms = F.when(named, F.col("at_ms")) if timed else F.lit(None).cast("long")
     odd = F.when(named & F.col("at_ms").isNull(), F.col("at")) if timed else F.lit(None).cast("string")
+    wrong = (
+        F.when(named & ~F.col("content").rlike("^([0-9a-f]{64})?$"), F.col("content"))
+        if "content" in rows.columns
+        else F.lit(None).cast("string")
+    )
     return rows.groupBy(F.when(F.col("topic").isin([*known]), F.col("topic")).alias("of")).agg(
         F.count("*").alias("rows"),
         F.count_if(~named).alias("without_id"),
         F.count_if(named & ~F.col("expected").isin(*EXPECTED)).alias("strange"),
         F.max(odd).alias("odd"),
+        F.max(wrong).alias("not_a_hash"),
         F.min(at_ms).alias("first_ms"),
         F.max(at_ms).alias("last_ms"),
     )
@@ -270,6 +302,22 @@ def _identity(frame: DataFrame, where: str) -> Column:
     if isinstance(kind, T.DoubleType | T.FloatType | T.DecimalType):  # 12 is 12, not 12.0
         text = F.when(id == F.floor(id), F.floor(id).cast("decimal(38,0)").cast("string")).otherwise(text)
     return F.encode(text, "utf-8")
+
+
+def _hash(frame: DataFrame, where: str) -> Column:
+    """The hashes of contents as hex, "" where there is none."""
+    from pyspark.sql import functions as F
+    from pyspark.sql import types as T
+
+    kind, hash = frame.schema["content_sha256"].dataType, F.col("content_sha256")
+    if isinstance(kind, T.BinaryType):
+        hash = F.hex(hash)
+    elif not isinstance(kind, T.StringType | T.NullType):
+        raise PipelineError(
+            f"the column content_sha256 of the business ledger {where} is a {kind.simpleString()}; it must be a text or"
+            " bytes"
+        )
+    return F.coalesce(F.lower(F.trim(hash.cast("string"))), F.lit(""))
 
 
 def _moment(frame: DataFrame, where: str) -> Column:

@@ -11,7 +11,7 @@ from rmq_core.model.topic import Journal
 from rmq_core.pipeline.archive import data_set, erasures, positions
 from rmq_core.pipeline.archive.archived import Archive
 from rmq_core.pipeline.findings import business as of_business
-from rmq_core.pipeline.findings import gaps, repair_data, verdicts
+from rmq_core.pipeline.findings import contents, gaps, repair_data, verdicts
 from rmq_core.pipeline.findings.confirm import confirmed
 from rmq_core.pipeline.findings.ledger import Ledger, read_ledgers, shown
 from rmq_core.pipeline.jobs import report, sums
@@ -84,6 +84,8 @@ def _reconcile(session: SparkSession, inputs: Inputs, progress: Progress, run: s
     with progress.stage("report", session):
         read = sums.written(kept, history, f"{inputs.reports}/{run}", run)
         described = _described(inputs, names, ledger)
+        if ledger is not None and ledger.says_contents:
+            described["of_ledger"]["contents"] = contents.as_json(kept.read("contents"), written)
         return report.summarize(session, inputs.reports, run, started_ms, written, described, kept.folder, read)
 
 
@@ -130,7 +132,8 @@ def findings(judged: Judged, snapshot: DataFrame, history: History, ledger: Ledg
         misplaced = suspects.where("misplaced IS NOT NULL")
         # What a ledger speaks of, no closing state remembers.
         events = history.whole(named, ledger.since_ms)
-        several.append(of_business.business(ledger, events, here, holes, misplaced))
+        compared = kept.write("contents", contents.compared(ledger, events, holes)) if ledger.says_contents else None
+        several.append(of_business.business(ledger, events, here, holes, misplaced, compared))
     several.append(gaps.findings(holes))
     result = several[0]
     for more in several[1:]:
