@@ -55,9 +55,11 @@ def parser(program: str) -> argparse.ArgumentParser:
     sub = command("reconcile", "compare journals, queues and a business ledger, and report what does not fit")
     rounds = "go on until interrupted: archive, and reconcile what moved, each so often; 30, 1m, 1h"
     sub.add_argument("--every", type=_seconds, metavar="TIME", help=rounds)
-    sub.add_argument("--ledger", metavar="PATH", help="CSV, Parquet or jdbc:…#table: topic, id[, expected][, at]")
+    ledger = "CSV, Parquet or jdbc:…#table: topic, id[, expected][, content_sha256][, at]; repeatable"
+    sub.add_argument("--ledger", action="append", default=[], metavar="PATH", help=ledger)
     sub.add_argument("--since", type=_moment, metavar="TIME", help="the ledger speaks of what was sent from then on")
-    sub.add_argument("--until", type=_moment, metavar="TIME", help="… and before then; 2027-01-15, or with a time")
+    until = "… and is complete until then; 2027-01-15, or with a time"
+    sub.add_argument("--until", type=_moment, metavar="TIME", help=until)
     whole = "read all of the archive, whatever the run before knew"
     sub.add_argument("--from-scratch", action="store_true", help=whole)
     stuck = f"in flight so long beyond the visibility timeout is stuck ({verdicts.STUCK_MS})"

@@ -13,7 +13,7 @@ from console.demo.program import Program
 from console.demo.replay import SPEED, START_MS, Replay
 from console.demo.schedule import DAY_MS
 from rmq_core import RMQ
-from rmq_core.pipeline.findings.business import EXPECTED
+from rmq_core.pipeline.findings.ledger import EXPECTED
 
 LATE = DAY_MS * 2 + SETTLED_MS * SPEED
 """All of the first day is over then; the longest delay and the longest flight together are shorter than a day."""

@@ -39,7 +39,7 @@ OF_THE_RUN = ("at_ms", "seen")
 def inputs(client: RMQ, tmp_path: Path) -> Inputs:
     (tmp_path / "ledger.csv").write_text("topic,id,expected\nlater,l0,done\nlater,nowhere,sent\n")
     options = SourceOptions(client.target.url, client.keyspace.namespace, (), 4)
-    return Inputs(options, f"{tmp_path}/archive", f"{tmp_path}/reports", f"{tmp_path}/ledger.csv")
+    return Inputs(options, f"{tmp_path}/archive", f"{tmp_path}/reports", (f"{tmp_path}/ledger.csv",))
 
 
 def run(spark: Any, inputs: Inputs, name: str) -> tuple[dict[str, Any], list[Any], list[Any]]:

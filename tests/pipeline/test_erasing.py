@@ -95,7 +95,7 @@ def test_a_person_is_forgotten_and_nothing_false_is_said(
         "mail,bob-lost,known\nmail,bob-waits,known\n"
     )
     inputs = Inputs(options, str(path), f"{tmp_path}/reports")
-    ledger = replace(inputs, ledger=f"{tmp_path}/ledger.csv")
+    ledger = replace(inputs, ledgers=(f"{tmp_path}/ledger.csv",))
 
     def erased(**more: Any) -> Erased:
         return erase(spark, options, str(path), ids=[*ANN[:3], ODD], slot_bases=[b"ann"], reason="asked", **more)

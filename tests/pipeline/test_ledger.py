@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -12,6 +13,8 @@ import pytest
 
 from rmq_core.errors import PipelineError
 from rmq_core.pipeline.findings import business
+from rmq_core.pipeline.findings.ledger import Ledger, checked, read_ledger, read_ledgers, shown, together
+from rmq_core.pipeline.sources.decoding import SEQUENCE_BITS
 from tests.pipeline.frames import DUE, T0, Slot, events, listed
 from tests.pipeline.scenarios import lively
 
@@ -19,7 +22,7 @@ LEDGER = [("business", "m0", "sent"), ("business", "m1", "done"), ("business", "
 
 
 def test_the_business_ledger(spark: Any) -> None:
-    ledger = business.checked(spark.createDataFrame(LEDGER, "topic string, id string, expected string"), ["business"])
+    ledger = checked(spark.createDataFrame(LEDGER, "topic string, id string, expected string"), ["business"])
     slot = lively()
     slot.topic = "business"
     for row in slot.entries:
@@ -42,23 +45,25 @@ def test_a_ledger_that_cannot_be_used_is_refused_in_a_sentence(spark: Any, tmp_p
     def refused(text: str) -> str:
         (tmp_path / "ledger.csv").write_text(text)
         with pytest.raises(PipelineError) as caught:
-            business.read_ledger(spark, f"{tmp_path}/ledger.csv", ["work"], ["work", "other"])
+            read_ledger(spark, f"{tmp_path}/ledger.csv", ["work"], ["work", "other"])
         assert str(tmp_path) not in str(caught.value)
         return str(caught.value)
 
     assert "lacks the column(s) id; it has topic, name" in refused("topic,name\nwork,x\n")
     assert "names topics that are not defined: nobody; defined are other, work" in refused("topic,id\nnobody,x\n")
-    assert "expects eaten; it can expect known, sent, done" in refused("topic,id,expected\nwork,x,eaten\n")
+    assert "expects eaten; it can expect known, sent, dead, expired, cancelled, done" in refused(
+        "topic,id,expected\nwork,x,eaten\n"
+    )
     with pytest.raises(PipelineError, match="cannot be read"):
-        business.read_ledger(spark, f"{tmp_path}/nowhere.parquet", ["work"])
+        read_ledger(spark, f"{tmp_path}/nowhere.parquet", ["work"])
     with pytest.raises(PipelineError, match="#table"):
-        business.read_ledger(spark, "jdbc:postgresql://x/y", ["work"])
+        read_ledger(spark, "jdbc:postgresql://x/y", ["work"])
     (tmp_path / "ledger.xlsx").touch()
     with pytest.raises(PipelineError, match=r"is of no known kind; it can be \*\.csv, \*\.csv\.gz, \*\.parquet"):
-        business.read_ledger(spark, f"{tmp_path}/ledger.xlsx", ["work"])
+        read_ledger(spark, f"{tmp_path}/ledger.xlsx", ["work"])
     (tmp_path / "ledger.csv.gz").write_text("topic,id\nwork,x\n")
     with pytest.raises(PipelineError, match=r"ledger\.csv\.gz cannot be read: "):
-        business.read_ledger(spark, f"{tmp_path}/ledger.csv.gz", ["work"])
+        read_ledger(spark, f"{tmp_path}/ledger.csv.gz", ["work"])
     assert "lacks the column(s) topic, id" in refused("")
 
 
@@ -72,34 +77,35 @@ def test_a_ledger_in_a_database(spark: Any, tmp_path: Path) -> None:
         statement = database.createStatement()
         statement.execute("CREATE TABLE flights (topic VARCHAR(100), id VARCHAR(100), expected VARCHAR(10), gate INT)")
         statement.execute("INSERT INTO flights VALUES ('work', 'a', 'done', 7), ('work', 'ü', NULL, 7)")
-        rows = business.read_ledger(spark, f"{url}#flights", ["work"]).rows.collect()
+        rows = read_ledger(spark, f"{url}#flights", ["work"]).rows.collect()
         assert {(row.topic, bytes(row.id), row.expected) for row in rows} == {
             ("work", b"a", "done"),
             ("work", "ü".encode(), "sent"),
         }
         with pytest.raises(PipelineError, match=r"business#nowhere cannot be read: .*NOWHERE"):
-            business.read_ledger(spark, f"{url}#nowhere", ["work"])
+            read_ledger(spark, f"{url}#nowhere", ["work"])
         with pytest.raises(PipelineError, match="lacks the column"):
-            business.read_ledger(spark, f"{url}#(SELECT gate FROM flights) AS gates", ["work"])
+            read_ledger(spark, f"{url}#(SELECT gate FROM flights) AS gates", ["work"])
     finally:
         database.close()
 
 
 def test_no_password_of_a_database_is_shown(spark: Any) -> None:
-    for where, shown in (
+    for where, plain in (
         ("jdbc:postgresql://host/db?user=me&password=hush#t", "jdbc:postgresql://host/db#t"),
         ("jdbc:sqlserver://host;databaseName=db;password=hush#t", "jdbc:sqlserver://host#t"),
         ("jdbc:mysql://me:hu@sh@host/db#t", "jdbc:mysql:…@host/db#t"),
         ("jdbc:oracle:thin:me/hush@//host/db#t", "jdbc:oracle:…@//host/db#t"),
     ):
-        assert business.shown(where) == shown
+        assert shown(where) == plain
         with pytest.raises(PipelineError) as caught:
-            business.read_ledger(spark, where, ["work"])
-        assert str(caught.value).startswith(f"the business ledger {shown} cannot be read: ")
+            read_ledger(spark, where, ["work"])
+        assert str(caught.value).startswith(f"the business ledger {plain} cannot be read: ")
         assert "hush" not in str(caught.value)
+        assert "No suitable driver: give Spark the driver" in str(caught.value)
 
 
-def ids(ledger: business.Ledger) -> set[bytes]:
+def ids(ledger: Ledger) -> set[bytes]:
     return {bytes(row.id) for row in ledger.rows.collect()}
 
 
@@ -113,10 +119,10 @@ def test_ids_of_any_type_are_ids(spark: Any) -> None:
         ("string", ["a\nb", "12"], {b"a\nb", b"12"}),
     ):
         frame = spark.createDataFrame([("work", value) for value in values], f"topic string, id {kind}")
-        assert ids(business.checked(frame, ["work"])) == wanted, kind
+        assert ids(checked(frame, ["work"])) == wanted, kind
     listed = spark.createDataFrame([("work", [1])], "topic string, id array<int>")
     with pytest.raises(PipelineError, match=r"the column id .* is a array<int>; it must be a text, a number or bytes"):
-        business.checked(listed, ["work"])
+        checked(listed, ["work"])
 
 
 def test_a_csv_is_read_as_others_write_it(spark: Any, tmp_path: Path) -> None:
@@ -126,14 +132,14 @@ def test_a_csv_is_read_as_others_write_it(spark: Any, tmp_path: Path) -> None:
         writer.writerow(["Topic", "id", "expected"])
         writer.writerows(["work", each, "done"] for each in hostile)
     assert '"{""n"": 1}"' in (tmp_path / "ledger.csv").read_text()
-    read = business.read_ledger(spark, f"{tmp_path}/ledger.csv", ["work"])
+    read = read_ledger(spark, f"{tmp_path}/ledger.csv", ["work"])
     assert ids(read) == {each.encode() for each in hostile}
     assert {row.expected for row in read.rows.collect()} == {"done"}
 
 
 def test_rows_of_other_topics_are_left_out_and_counted(spark: Any, tmp_path: Path) -> None:
     (tmp_path / "ledger.csv").write_text("topic,id\nwork,a\ngate-close,b\ngate-close,c\nmail,d\nwork,\n")
-    read = business.read_ledger(spark, f"{tmp_path}/ledger.csv", ["work"], ["work", "gate-close", "mail"])
+    read = read_ledger(spark, f"{tmp_path}/ledger.csv", ["work"], ["work", "gate-close", "mail"])
     assert ids(read) == {b"a"}
     assert (read.left_out_rows, read.left_out) == (3, {"gate-close": 2, "mail": 1})
     assert read.without_id == 1
@@ -149,14 +155,92 @@ def test_a_ledger_of_a_day_knows_nothing_of_the_day_before(spark: Any) -> None:
     columns = "topic string, slot int, id binary, in_store long, in_retry long, in_prepare long, in_dead long"
     here = spark.createDataFrame([("business", 0, b"m%d" % i, DUE, None, None, None) for i in range(8)], columns)
     rows = [("business", "m3", T0 + 3_000), ("business", "m0", T0 + 3_000), ("business", "m5", T0 + 5_500)]
-    ledger = business.checked(spark.createDataFrame(rows, "topic string, id string, at long"), ["business"])
+    ledger = checked(spark.createDataFrame(rows, "topic string, id string, at long"), ["business"])
     assert (ledger.since_ms, ledger.until_ms) == (T0 + 3_000, T0 + 5_501)
     found = listed(business.business(ledger, events(spark, [slot]), here))
     assert found == {("unknown_to_business", 0, b"m4")}
     for text in ("2027-01-15T08:00:00Z", "2027-01-15 08:00:00", str(T0)):
         frame = spark.createDataFrame([("business", "x", text)], "topic string, id string, at string")
-        assert business.checked(frame, ["business"]).since_ms == T0, text
+        assert checked(frame, ["business"]).since_ms == T0, text
     with pytest.raises(PipelineError, match="says at 'yesterday'; it can say a time"):
-        business.checked(
-            spark.createDataFrame([("work", "x", "yesterday")], "topic string, id string, at string"), ["work"]
+        checked(spark.createDataFrame([("work", "x", "yesterday")], "topic string, id string, at string"), ["work"])
+
+
+def test_what_was_sent_after_the_moment_until_which_a_ledger_is_complete_is_not_unknown(spark: Any) -> None:
+    """Each id is sent a second after the one before; the ledger is written after the fourth, and says no times."""
+    slot = Slot("business")
+    slot.say(("began", "--", b"", 0))
+    for i in range(6):
+        slot.clock = T0 + i * 1_000
+        slot.say(("sent", "ns", b"m%d" % i, DUE))
+    slot.clock = T0 + 7_000
+    slot.say(("taken", "sp", b"m2", 1), ("taken", "sp", b"m4", 1), ("sent", "ns", b"m0", DUE))
+    slot.say(("acked", "p-", b"m2", 0), ("acked", "p-", b"m4", 0))
+    columns = "topic string, slot int, id binary, in_store long, in_retry long, in_prepare long, in_dead long"
+    here = spark.createDataFrame([("business", 0, b"m%d" % i, DUE, None, None, None) for i in (0, 1, 3, 5)], columns)
+    rows = [("business", "m1", "sent"), ("business", "m2", "done"), ("business", "m3", "done"), ("business", "m9", "")]
+    whole = checked(spark.createDataFrame(rows, "topic string, id string, expected string"), ["business"])
+
+    def unknown(ledger: Ledger) -> set[bytes]:
+        found = listed(business.business(ledger, events(spark, [slot]), here))
+        assert found >= {("not_done", 0, b"m3"), ("missing_in_queue", None, b"m9")}, (
+            "what it has is promised all the same"
         )
+        return {id for kind, _, id in found if kind == "unknown_to_business" and id}
+
+    assert unknown(whole) == {b"m0", b"m4", b"m5"}
+    # m0 was sent before as well as after; what is sent in that very millisecond is after it.
+    sent = {row["id"]: row["position"] >> SEQUENCE_BITS for row in reversed(slot.entries)}
+    assert unknown(replace(whole, until_ms=sent[b"m4"])) == {b"m0"}
+    assert unknown(replace(whole, until_ms=sent[b"m4"] + 1)) == {b"m0", b"m4"}
+
+
+def test_several_ledgers_are_one(spark: Any, tmp_path: Path) -> None:
+    """Of several rows of a message the one that promises most counts, whichever ledger it is in."""
+    (tmp_path / "a.csv").write_text("topic,id,expected\nwork,a,sent\nwork,b,done\nwork,c,known\nmail,m,sent\n")
+    (tmp_path / "b.csv").write_text("topic,id,expected\nwork,a,done\nwork,b,known\nwork,d,\nmail,n,sent\ngate,g,sent\n")
+    places = [f"{tmp_path}/a.csv", f"{tmp_path}/b.csv"]
+    read = read_ledgers(spark, places, ["work"], ["work", "mail", "gate"])
+    rows = [(bytes(row.id), row.expected) for row in read.rows.collect()]
+    assert sorted(rows) == [(b"a", "done"), (b"b", "done"), (b"c", "known"), (b"d", "sent")]
+    assert (read.left_out_rows, read.left_out) == (3, {"mail": 2, "gate": 1})
+    (tmp_path / "b.csv").write_text("topic,id,expected\nwork,a,eaten\n")
+    with pytest.raises(PipelineError, match=r"the business ledger b\.csv expects eaten"):
+        read_ledgers(spark, places, ["work"], ["work", "mail", "gate"])
+
+
+def test_of_several_ledgers_each_topic_has_its_own_time(spark: Any) -> None:
+    """One is of two seconds of flights, one of the two behind these and of bags; a third says no time of mail."""
+    slots = [Slot(topic) for topic in ("flights", "bags", "mail")]
+    for slot in slots:
+        for i in range(8):
+            slot.clock = T0 + i * 1_000
+            slot.say(("sent", "ns", b"m%d" % i, DUE))
+
+    def said(*rows: tuple[str, str, int]) -> Ledger:
+        frame = spark.createDataFrame(list(rows), "topic string, id string, at long")
+        return checked(frame, [slot.topic for slot in slots])
+
+    first = said(("flights", "m1", T0 + 1_000), ("flights", "m2", T0 + 2_500))
+    second = said(("flights", "m3", T0 + 3_000), ("bags", "m4", T0 + 4_500))
+    third = checked(spark.createDataFrame([("mail", "m0")], "topic string, id string"), ["mail"])
+    whole = together([first, second, third])
+    assert whole.windows == {
+        "flights": (T0 + 1_000, T0 + 4_501),
+        "bags": (T0 + 3_000, T0 + 4_501),
+        "mail": (None, None),
+    }
+    here = spark.createDataFrame(
+        [], "topic string, slot int, id binary, in_store long, in_retry long, in_prepare long, in_dead long"
+    )
+
+    def unknown(ledger: Ledger) -> dict[str, str]:
+        rows = business.business(ledger, events(spark, slots), here).where("kind = 'unknown_to_business'").collect()
+        return {
+            slot.topic: " ".join(sorted(bytes(row.id).decode() for row in rows if row.topic == slot.topic))
+            for slot in slots
+        }
+
+    assert unknown(whole) == {"flights": "m4", "bags": "m3", "mail": "m1 m2 m3 m4 m5 m6 m7"}
+    # What the run is told to look at goes for all of them.
+    assert unknown(whole.within(None, T0 + 2_005)) == {"flights": "", "bags": "", "mail": "m1"}

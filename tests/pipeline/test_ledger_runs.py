@@ -1,4 +1,4 @@
-"""A business ledger through the command: a window to the millisecond, and one topic of several."""
+"""Business ledgers through the command: a window to the millisecond, one topic of several, ends and contents."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ import logging
 import signal
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta, timezone
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
-from rmq_core import RMQ, PriorityMessage, Topic, TopicKind
+from rmq_core import RMQ, Control, PriorityMessage, Topic, TopicKind
 from rmq_core.journal import reader
 from rmq_core.model.topic import Journal
 from rmq_core.pipeline import __main__ as command_line
@@ -109,4 +110,42 @@ def test_a_window_to_the_millisecond_and_one_topic_of_a_ledger_that_names_severa
         ("missing_in_queue", "before"),
         ("unknown_to_business", "between"),
         ("unknown_to_business", "last"),
+    }
+
+
+def test_two_ledgers_with_ends_and_contents(
+    client: RMQ, command: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What is in a file's second ledger counts like what is in its first; a journal in mode events tells no content."""
+    client.define(Topic("work", TopicKind.PRIORITY, slots=1, journal="full"))
+    client.define(Topic("mail", TopicKind.PRIORITY, slots=1, journal=Journal.EVENTS))
+    for topic in ("work", "mail"):
+        for key in ("right", "wrong", "off", "stays"):
+            client.send(topic, PriorityMessage("said " + key, 20, key=key, headers={"trace": "t"}))
+        client.send(topic, PriorityMessage("itself", 20))
+    assert Control(client).cancel("work", ["off"])
+    right, itself, other = (sha256(text).hexdigest() for text in (b"said right", b"itself", b"something else"))
+    (tmp_path / "one.csv").write_text(
+        f"topic,id,content_sha256\nwork,right,{right}\nwork,wrong,{other}\nwork,itself,{itself}\nmail,right,{other}\n"
+        f"mail,never,{other}\n"
+    )
+    ends = "topic,id,expected\nwork,off,cancelled\nwork,stays,cancelled\nwork,right,sent\n"
+    (tmp_path / "two.csv").write_text(
+        ends + "".join(f"mail,{key},known\n" for key in ("wrong", "off", "stays", "itself"))
+    )
+    reports = tmp_path / "reports"
+    ledgers = ("--ledger", str(tmp_path / "one.csv"), "--ledger", str(tmp_path / "two.csv"))
+    assert command("reconcile", "--reports", str(reports), "--run", "r", *ledgers) == 0
+    summary = json.loads(capsys.readouterr().out)
+    assert summary["inputs"]["ledger"] == "one.csv, two.csv"
+    assert summary["inputs"]["of_ledger"]["contents"] == {
+        "compared": 3,
+        "not_compared_rows": 1,
+        "not_compared": {"mail": 1},
+    }
+    rows = pq.read_table(reports / "r" / "findings").to_pylist()  # type: ignore[no-untyped-call]
+    assert {(row["kind"], row["topic"], row["id"].decode()) for row in rows} == {
+        ("not_as_expected", "work", "wrong"),
+        ("not_as_expected", "work", "stays"),
+        ("missing_in_queue", "mail", "never"),
     }

@@ -52,7 +52,7 @@ def inputs(desk: Desk, settings: Any, tmp_path: Path) -> Inputs:
     client = desk.queue.client
     names = ("work", "holed", "trimmed", "booked")
     options = SourceOptions(client.target.url, client.keyspace.namespace, names, 4)
-    return Inputs(options, f"{tmp_path}/archive", f"{tmp_path}/reports", f"{tmp_path}/ledger.csv")
+    return Inputs(options, f"{tmp_path}/archive", f"{tmp_path}/reports", (f"{tmp_path}/ledger.csv",))
 
 
 def run(spark: Any, inputs: Inputs, name: str, progress: Progress | None = None) -> tuple[dict[str, Any], set[Found]]:

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from rmq_core import Topic, TopicKind
-from rmq_core.pipeline.findings import business, gaps
+from rmq_core.pipeline.findings import gaps
+from rmq_core.pipeline.findings.ledger import checked
 from rmq_core.pipeline.findings.verdicts import WHY
 from rmq_core.pipeline.jobs.judged import Judged
 from rmq_core.pipeline.jobs.reconcile import findings
@@ -27,7 +28,7 @@ def found(spark: Any, tmp_path_factory: Any) -> dict[str, list[Any]]:
     usual: dict[str, Any] = {"kind": TopicKind.FIXED_TIME, "slots": 4, "journal": "full"}
     topics = [Topic(name, **(usual | each.options)) for name, each in SCENARIOS.items()]
     expected = spark.createDataFrame(LEDGER, "topic string, id string, expected string")
-    ledger = business.checked(expected, [topic.name for topic in topics])
+    ledger = checked(expected, [topic.name for topic in topics])
     readers = spark.createDataFrame(READERS, gaps.READERS)
     ends = {
         name: max((row["position"] for s in each.slots for row in s.entries), default=0)

@@ -23,7 +23,7 @@ KINDS = (
     *("lost", "unexpected", "wrong_slot", "missing_content", "altered", "stuck_in_prepare", "overdue"),
     *("orphan_body", "orphan_failure"),
     *("delivered_after_success", "ended_twice", "impossible_transition", "slot_ledger", "journal_gap"),
-    *("missing_in_queue", "not_done", "unknown_to_business"),
+    *("missing_in_queue", "not_done", "not_as_expected", "unknown_to_business"),
 )
 REPAIRS = ("set_right", "move", "requeue", "requeue_dead", "drop_orphan", "take_stock", "correct_counters", "none")
 """What repairs a finding: its copies are made what the journal says; the same, and the one in the wrong slot goes; it
@@ -37,6 +37,7 @@ WHY = {
     "overdue": "Nobody takes it: start workers for the topic.",
     "missing_in_queue": "It was never sent here: whoever owns the ledger must send it.",
     "not_done": "It is on its way, or was taken out by somebody: see what became of it.",
+    "not_as_expected": "The journal says something else than the ledger: whoever owns that must say which is right.",
     "orphan": "The journal of its slot does not tell everything, so this may be all that is left of a lost message:"
     " send it again if it was one.",
     "misplaced": "Another finding says where this message belongs: repair that first, and reconcile again.",

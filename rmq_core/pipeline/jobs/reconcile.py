@@ -11,9 +11,9 @@ from rmq_core.model.topic import Journal
 from rmq_core.pipeline.archive import data_set, erasures, positions
 from rmq_core.pipeline.archive.archived import Archive
 from rmq_core.pipeline.findings import business as of_business
-from rmq_core.pipeline.findings import gaps, repair_data, verdicts
-from rmq_core.pipeline.findings.business import Ledger
+from rmq_core.pipeline.findings import contents, gaps, repair_data, verdicts
 from rmq_core.pipeline.findings.confirm import confirmed
+from rmq_core.pipeline.findings.ledger import Ledger, read_ledgers, shown
 from rmq_core.pipeline.jobs import report, sums
 from rmq_core.pipeline.jobs.judged import Judged, Repeated, judge, told
 from rmq_core.pipeline.progress import QUIET, Progress
@@ -31,13 +31,13 @@ STAGES = ("snapshot", "journals", "replay", "findings", "report")
 @dataclass(frozen=True)
 class Inputs:
     """What a reconciliation compares. ``stuck_ms``, ``overdue_ms``: how late a delivery may be before that counts.
-    ``since_ms``, ``until_ms``: the time the ledger speaks of, where it does not say so itself. ``from_scratch``: all of
-    the archive is read, whatever the closing state knows."""
+    ``since_ms``, ``until_ms``: the time the ledgers speak of, and are complete until; None: what they say themselves.
+    ``from_scratch``: all of the archive is read, whatever the closing state knows."""
 
     options: SourceOptions
     archive: str | None
     reports: str
-    ledger: str | None = None
+    ledgers: tuple[str, ...] = ()
     run: str = ""
     stuck_ms: int = verdicts.STUCK_MS
     overdue_ms: int = verdicts.OVERDUE_MS
@@ -64,7 +64,7 @@ def _reconcile(session: SparkSession, inputs: Inputs, progress: Progress, run: s
     names = [topic.name for topic in topics]
     kept = StoredTables(session, f"{inputs.reports}/{run}/work")
     ledger = None
-    if inputs.ledger:  # before anything else: what is promised later has not been sent yet
+    if inputs.ledgers:  # before anything else: what is promised later has not been sent yet
         ledger = _ledger(session, inputs, names, kept)
     with progress.stage("snapshot", session):
         snapshot = kept.write("snapshot", load(session, inputs.options, "rmq_queues"))
@@ -84,6 +84,8 @@ def _reconcile(session: SparkSession, inputs: Inputs, progress: Progress, run: s
     with progress.stage("report", session):
         read = sums.written(kept, history, f"{inputs.reports}/{run}", run)
         described = _described(inputs, names, ledger)
+        if ledger is not None and ledger.says_contents:
+            described["of_ledger"]["contents"] = contents.as_json(kept.read("contents"), written)
         return report.summarize(session, inputs.reports, run, started_ms, written, described, kept.folder, read)
 
 
@@ -101,14 +103,11 @@ def _without_repetition(
 
 
 def _ledger(session: SparkSession, inputs: Inputs, names: list[str], kept: StoredTables) -> Ledger:
-    assert inputs.ledger
     defined = [topic.name for topic in replace(inputs.options, topics=()).journaled()]
-    found = of_business.read_ledger(session, inputs.ledger, names, defined)
-    since = found.since_ms if inputs.since_ms is None else inputs.since_ms
-    until = found.until_ms if inputs.until_ms is None else inputs.until_ms
+    found = read_ledgers(session, inputs.ledgers, names, defined).within(inputs.since_ms, inputs.until_ms)
     rows = kept.write("ledger", found.rows)
     promises = erasures.without_erased(rows, inputs.archive) if inputs.archive else None
-    return replace(found, rows=rows, promises=promises, since_ms=since, until_ms=until)
+    return replace(found, rows=rows, promises=promises)
 
 
 def findings(judged: Judged, snapshot: DataFrame, history: History, ledger: Ledger | None = None) -> DataFrame:
@@ -133,7 +132,8 @@ def findings(judged: Judged, snapshot: DataFrame, history: History, ledger: Ledg
         misplaced = suspects.where("misplaced IS NOT NULL")
         # What a ledger speaks of, no closing state remembers.
         events = history.whole(named, ledger.since_ms)
-        several.append(of_business.business(ledger, events, here, holes, misplaced))
+        compared = kept.write("contents", contents.compared(ledger, events, holes)) if ledger.says_contents else None
+        several.append(of_business.business(ledger, events, here, holes, misplaced, compared))
     several.append(gaps.findings(holes))
     result = several[0]
     for more in several[1:]:
@@ -148,7 +148,7 @@ def _described(inputs: Inputs, names: list[str], ledger: Ledger | None) -> dict[
         "namespace": inputs.options.namespace,
         "topics": names,
         "archive": inputs.archive,
-        "ledger": inputs.ledger and of_business.shown(inputs.ledger),
+        "ledger": ", ".join(map(shown, inputs.ledgers)) or None,
         "of_ledger": ledger and ledger.as_json(),
         "stuck_ms": inputs.stuck_ms,
         "overdue_ms": inputs.overdue_ms,

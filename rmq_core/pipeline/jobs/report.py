@@ -25,7 +25,7 @@ TABLES, SUMMARY = ("findings", "topics"), "summary.json"
 GAPS_MOST = 100
 LOOKED_AT = 5
 """So many finished reports, the newest, may be the one before; they are not written in the order they began."""
-OF_BUSINESS = ("missing_in_queue", "not_done", "unknown_to_business")
+OF_BUSINESS = ("missing_in_queue", "not_done", "not_as_expected", "unknown_to_business")
 
 
 def name_of_run() -> str:

@@ -75,7 +75,7 @@ def run(
         return asdict(put) | {"said": put.sentences()}
     check_reports(session, given.reports)
     inputs = reconcile.Inputs(
-        *(options, given.archive, given.reports, given.ledger, given.run, given.stuck_ms, given.overdue_ms),
+        *(options, given.archive, given.reports, tuple(given.ledger), given.run, given.stuck_ms, given.overdue_ms),
         *(given.since, given.until, given.from_scratch),
     )
     if given.every is not None:

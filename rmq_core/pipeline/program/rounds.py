@@ -77,27 +77,29 @@ class Rounds:
         return summary
 
     def _inputs_now(self, inputs: Inputs) -> Any:
-        """How far the archive has come, what was erased, and which file the ledger is. None: not to be told, so nothing
-        is the same."""
+        """How far the archive has come, what was erased, and which files the ledgers are. None: not to be told, so
+        nothing is the same."""
         if inputs.from_scratch or "://" in inputs.reports.removeprefix("file://"):
             return None
         archived: Any = None
         if inputs.archive:
             last = Archive(self._session, inputs.archive).last_committed()
             archived = last, erasures.names(self._session, inputs.archive)
-        if inputs.ledger is None:
-            return archived, None
-        try:
-            status = Path(inputs.ledger).stat()
-        except OSError:  # a table of a database, or a file elsewhere
-            return None
-        named = Path(inputs.ledger).is_file()
-        return (archived, (status.st_ino, status.st_mtime_ns, status.st_size)) if named else None
+        files = []
+        for ledger in inputs.ledgers:
+            try:
+                status = Path(ledger).stat()
+            except OSError:  # a table of a database, or a file elsewhere
+                return None
+            if not Path(ledger).is_file():
+                return None
+            files.append((status.st_ino, status.st_mtime_ns, status.st_size))
+        return archived, files
 
 
 def _kind(inputs: Inputs) -> Inputs:
     """What runs have in common that may be compared; a ledger may come under another name each time."""
-    return replace(inputs, run="", ledger=inputs.ledger and Path(inputs.ledger).name)
+    return replace(inputs, run="", ledgers=tuple(Path(each).name for each in inputs.ledgers))
 
 
 def _folder(inputs: Inputs) -> Path:

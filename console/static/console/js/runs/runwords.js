@@ -53,6 +53,7 @@ export const FINDINGS = {
   journal_gap: gettext("Gap in a journal"),
   missing_in_queue: gettext("In the business ledger, never sent"),
   not_done: gettext("The business ledger expects it done"),
+  not_as_expected: gettext("Not as the business ledger expects"),
   unknown_to_business: gettext("Unknown to the business ledger"),
 };
 
