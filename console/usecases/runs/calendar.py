@@ -10,10 +10,9 @@ from typing import Any
 from console.access import User, in_scope
 from console.clock import ms_of
 from console.models import Reconciliation
-from console.options import options
 from console.usecases.runs.runs import may_see
 from console.usecases.runs.verdicts import findings_by_topic, lacking_topics, topics_of
-from rmq_core.pipeline.trends import Known, known
+from console.usecases.windows import Span, spans
 
 RUNS_MOST = 2_500
 """So many runs are looked at, the newest; before the oldest of them nothing is said of findings."""
@@ -52,16 +51,16 @@ class Calendar:
 def calendar(user: User, topic: str, step_ms: int, from_ms: int, to_ms: int) -> Calendar:
     """Of one topic and its groups, or of all that somebody may see (""); a row for each window that begins between two
     moments that are multiples of its length. Raises `PipelineError`."""
-    spans = {name: each for name, each in known(options().pipeline_archive).items() if _seen(user, name)}
+    known = {name: each for name, each in spans().items() if _seen(user, name)}
     runs = _runs(from_ms, to_ms)
-    names = sorted({*spans, *(name for run in runs for name in topics_of(run) if _seen(user, name))})
+    names = sorted({*known, *(name for run in runs for name in topics_of(run) if _seen(user, name))})
     wanted = {name for name in names if not topic or _bare(name) == topic}
     cells = _cells(runs, wanted, step_ms)
     cut = ms_of(runs[-1].finished) if len(runs) == RUNS_MOST else None
     windows = []
     for at_ms in range(from_ms, to_ms, step_ms):
         cell = cells.get(at_ms, Cell())
-        states = _states(cell, wanted, spans, at_ms, at_ms + step_ms)
+        states = _states(cell, wanted, known, at_ms, at_ms + step_ms)
         if cut is not None and at_ms < cut:  # nobody looked at all that was found then
             states |= {"complete": 0, "unverified": states["unverified"] + states["complete"]}
         windows.append(_row(user, at_ms, cell, states))
@@ -104,11 +103,11 @@ def _cells(runs: Sequence[Reconciliation], wanted: set[str], step_ms: int) -> di
     return cells
 
 
-def _states(cell: Cell, wanted: set[str], spans: dict[str, Known], at_ms: int, end_ms: int) -> dict[str, int]:
+def _states(cell: Cell, wanted: set[str], known: dict[str, Span], at_ms: int, end_ms: int) -> dict[str, int]:
     """So many topics are in each state."""
     states = dict.fromkeys(STATES, 0)
     for name in wanted:
-        states[_state(cell.verdicts.get(name), spans.get(name), at_ms, end_ms)] += 1
+        states[_state(cell.verdicts.get(name), known.get(name), at_ms, end_ms)] += 1
     return states
 
 
@@ -122,7 +121,7 @@ def _row(user: User, at_ms: int, cell: Cell, states: dict[str, int]) -> dict[str
     }
 
 
-def _state(verdict: Verdict | None, span: Known | None, at_ms: int, end_ms: int) -> str:
+def _state(verdict: Verdict | None, span: Span | None, at_ms: int, end_ms: int) -> str:
     if verdict and verdict.findings:
         return "findings"
     if verdict and verdict.lacking:
