@@ -39,7 +39,7 @@ from console.api.messages import (  # noqa: F401  (of `routers.topics`)
     telling,
     why,
 )
-from console.api.runs import findings, reconciliations, schedules  # noqa: F401  (of `routers.topics`)
+from console.api.runs import calendar, findings, reconciliations, schedules  # noqa: F401  (of `routers.topics`)
 from console.api.sending import send, sets  # noqa: F401  (of `routers.topics`)
 from console.api.streams import entries, groups, routes  # noqa: F401  (of `routers.topics`)
 from console.api.topics import (  # noqa: F401  (of `routers.topics`)

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from console.options import options
-from rmq_core.pipeline.trends import QUANTILES, Trend, Window, trend
+from rmq_core.pipeline.trends import QUANTILES, Known, Trend, Window, known, trend
 
 Row = list[int | bool | None]
+Span = Known
 NAMES = (
     *("at_ms", "complete", "sent", "merged", "taken", "acked", "retried", "expired", "died", "lapsed", "late"),
     *(f"{name}_p{round(q * 100)}_ms" for name in ("lateness", "end_to_end") for q in QUANTILES),
 )
 """Of a row."""
 _COUNTED, _TIMES = NAMES[2:11], ("lateness", "end_to_end")
+
+
+def spans() -> dict[str, Known]:
+    """By topic, from when until when all that happened is in its windows. Raises `PipelineError`."""
+    return known(options().pipeline_archive)
 
 
 def windows_of(topic: str, size: str, from_ms: int, to_ms: int) -> Trend | None:

@@ -46,6 +46,24 @@ class Trend:
     windows: list[Window]
 
 
+@dataclass(frozen=True)
+class Known:
+    """From ``since_ms`` until ``complete_ms`` all that happened in a topic is in its windows."""
+
+    since_ms: int
+    complete_ms: int
+    unproved: int
+
+
+def known(archive: str) -> dict[str, Known]:
+    """By topic, without reading a window. Raises `PipelineError`."""
+    topics = _index(archive).get("topics", {})
+    return {
+        name: Known(int(each["since_ms"]), int(each["complete_ms"]), int(each["unproved"]))
+        for name, each in topics.items()
+    }
+
+
 def trend(archive: str, topic: str, size: str, since_ms: int, until_ms: int) -> Trend | None:
     """The windows of a topic that begin between two moments (without the latter); None: there are none of it. Raises
     `PipelineError`."""
@@ -68,8 +86,8 @@ def table(archive: str, topic: str) -> Any:
     DuckDB; parts of a window are to be added up. Raises `PipelineError`."""
     import pyarrow as pa
 
-    known = _index(archive).get("topics", {}).get(topic, {"folders": []})
-    several = [each.to_table() for each in _datasets(archive, topic, known["folders"])]
+    found_in = _index(archive).get("topics", {}).get(topic, {"folders": []})
+    several = [each.to_table() for each in _datasets(archive, topic, found_in["folders"])]
     if not several:
         return None
     found = pa.concat_tables(several)

@@ -218,6 +218,7 @@ ROUTES: dict[tuple[str, str], Route] = {
     ("GET", "/reconciliations/{ident}/report"): Route(READ, f"/reconciliations/{NO_RUN}/report"),
     ("GET", "/reconciliations/trend"): Route(VIEW, "/reconciliations/trend"),
     ("GET", "/reconciliations/forgotten"): Route(VIEW, "/reconciliations/forgotten"),
+    ("GET", "/reconciliations/calendar"): Route(VIEW, "/reconciliations/calendar?topic=orders&size=hour"),
     ("GET", "/reconciliations/clean"): Route(VIEW, "/reconciliations/clean"),
     ("GET", "/reconciliations/ledgers"): Route(VIEW, "/reconciliations/ledgers"),
     ("GET", "/reconciliations/schedules"): Route(VIEW, "/reconciliations/schedules"),

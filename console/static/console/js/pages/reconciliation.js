@@ -11,6 +11,7 @@ import { OPERATION_STATES } from "../operations/operationwords.js";
 import { Choice } from "../parts/choice.js";
 import { guardedButton } from "../parts/guardedbutton.js";
 import { LiveList, nameCell, showStart } from "../parts/livelist.js";
+import { CalendarCard } from "../runs/calendarcard.js";
 import { CleanCard } from "../runs/cleancard.js";
 import { askErasure } from "../runs/erase.js";
 import { LetGoCard } from "../runs/letgo.js";
@@ -66,6 +67,7 @@ const erase = guardedButton(
 const kind = new Choice(gettext("Job"), "kind", [["", gettext("All")], ...Object.entries(JOBS)], () => list.restart());
 const schedules = h("section", { class: "rc-card", "aria-label": gettext("Schedules") });
 const charts = new RunCharts();
+const calendar = new CalendarCard();
 const clean = new CleanCard();
 const letGo = new LetGoCard();
 const list = new LiveList({
@@ -92,6 +94,7 @@ replace(
   h("div", { class: "rc-head" }, start, erase, kind.element, h("div", { class: "rc-status" }, list.asOf)),
   list.element,
   schedules,
+  calendar.element,
   clean.element,
   letGo.element,
   charts.element,
@@ -103,6 +106,7 @@ function begun(/** @type {Api.Run | Api.Schedule} */ found, /** @type {boolean} 
 }
 
 async function showRest() {
+  calendar.load();
   clean.load();
   letGo.load();
   try {
