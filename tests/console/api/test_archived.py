@@ -98,7 +98,19 @@ def test_what_nobody_knows_is_not_found(viewer: Caller, tmp_path: Path, settings
 def test_an_archive_that_cannot_be_read_is_said(viewer: Caller, archive: Path) -> None:
     for file in archive.rglob("*.parquet"):
         file.write_bytes(b"no parquet")
-    problem(viewer.get("/topics/orders/archived/a"), 503, "no_archive")
+    answer = viewer.get("/topics/orders/archived/a")
+    problem(answer, 503, "no_archive")
+    assert str(archive) not in answer.content.decode() and "/topic=orders/" in answer.content.decode()
+
+
+@pytest.mark.parametrize("day", ["notadate", "9999-99-99"])
+def test_a_folder_that_is_no_day_is_said(viewer: Caller, archive: Path, day: str) -> None:
+    folder = archive / "events" / "topic=orders" / f"date={day}" / "batch=000000000000"
+    folder.mkdir(parents=True)
+    (folder / "x.parquet").touch()
+    answer = viewer.get("/topics/orders/archived/a")
+    problem(answer, 503, "no_archive")
+    assert f"/date={day}/" in answer.json()["message"] and "move it out" in answer.json()["message"]
 
 
 def test_only_so_many_look_at_once(viewer: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
