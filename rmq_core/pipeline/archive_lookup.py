@@ -91,7 +91,9 @@ def _day(file: str) -> date:
     try:
         return date.fromisoformat(file.rpartition("/date=")[2].partition("/")[0])
     except ValueError:
-        raise PipelineError(f"the archive's file {_place(file)} is of no day: it is nothing of ours, move it out") from None
+        raise PipelineError(
+            f"the archive's file {_place(file)} is of no day: it is nothing of ours, move it out"
+        ) from None
 
 
 def _place(file: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 
 import pytest
 
@@ -16,9 +15,9 @@ from tests.support.waiting import wait_until_async
 
 
 @pytest.mark.parametrize("kind", SERVER_KINDS)
-async def test_a_full_disk(kind: str, tmp_path: Path) -> None:
+async def test_a_full_disk(kind: str) -> None:
     with (
-        small_disk(tmp_path / "disk", 8) as disk,
+        small_disk(8) as disk,
         EmbeddedRedis(disk.path / "redis", appendonly=True, executable=server_of(kind)) as server,
         RMQ(server.url, "full") as rmq,
     ):

@@ -92,8 +92,8 @@ def test_a_damaged_file_is_named_and_can_be_done_without(spark: Any, client: RMQ
     assert (set(summary["counts"]), summary["complete"]) == ({"journal_gap"}, False)
 
 
-def test_a_full_disk_is_said_and_the_next_run_goes_on(spark: Any, client: RMQ, tmp_path: Path) -> None:
-    with small_disk(tmp_path / "disk", 8) as disk:
+def test_a_full_disk_is_said_and_the_next_run_goes_on(spark: Any, client: RMQ) -> None:
+    with small_disk(8) as disk:
         path = str(disk.path / "archive")
         options = SourceOptions(client.target.url, client.keyspace.namespace, (), 2)
         be_busy(client)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -34,15 +35,20 @@ class SmallDisk:
 
 
 @contextmanager
-def small_disk(path: Path, megabytes: int) -> Iterator[SmallDisk]:
-    """Skips where this user may not mount one."""
-    path.mkdir()
+def small_disk(megabytes: int) -> Iterator[SmallDisk]:
+    """Skips where this user may not mount one.
+
+    Not in the test's folder: pytest removes those of former runs, and fails at one that a killed run left mounted.
+    """
+    path = Path(tempfile.mkdtemp(prefix="small-disk-"))
     mount = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m,mode=700,uid={os.getuid()}", "tmpfs", str(path)]
     try:
         subprocess.run(mount, check=True, capture_output=True)
     except (OSError, subprocess.CalledProcessError):
+        path.rmdir()
         pytest.skip("no disk of a test's own can be mounted here")
     try:
         yield SmallDisk(path)
     finally:
         subprocess.run(["umount", "--lazy", str(path)], check=True)
+        path.rmdir()
