@@ -59,6 +59,8 @@ def weights_of(text: str) -> dict[str, int]:
             check_tenant(tenant)
         except InvalidMessage as error:
             raise InvalidTopic(f"tenant_weights: {error}") from None
+        if tenant in weights:
+            raise InvalidTopic(f"tenant_weights names the tenant {tenant!r} twice: keep one of them")
         weights[tenant] = int(weight)
     if len(weights) > WEIGHTS_MOST:
         raise InvalidTopic(f"tenant_weights names {len(weights)} tenants; it may name {WEIGHTS_MOST} at most")
@@ -117,6 +119,8 @@ def limits_of(text: str) -> dict[str, TenantLimit]:
             check_tenant(tenant)
         except InvalidMessage as error:
             raise InvalidTopic(f"tenant_limits: {error}") from None
+        if tenant in limits:
+            raise InvalidTopic(f"tenant_limits names the tenant {tenant!r} twice: keep one of them")
         limits[tenant] = limit
     if len(limits) > WEIGHTS_MOST:
         raise InvalidTopic(f"tenant_limits names {len(limits)} tenants; it may name {WEIGHTS_MOST} at most")

@@ -169,7 +169,8 @@ def test_limits_are_read_as_they_are_written(said: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["a", "a=", "a=5", "a=0/s", "a=1/d", "=held", "a=x at once", "a=1/s held", "a= 1/s2 at once"]
+    "text",
+    ["a", "a=", "a=5", "a=0/s", "a=1/d", "=held", "a=x at once", "a=1/s held", "a= 1/s2 at once", "a=held,a=1/s"],
 )
 def test_what_is_no_limit_is_refused(text: str) -> None:
     with pytest.raises(InvalidTopic, match="tenant_limits"):
