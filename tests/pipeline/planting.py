@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,13 @@ SLOTS = 4
 Found = tuple[str, str, int | None, bytes | None]
 """Kind, topic, slot, id."""
 
-LEDGER = "topic,id,expected\nbooked,sent,sent\nbooked,undone,done\nbooked,done,done\nbooked,nowhere,sent\n"
-LEDGER += "".join(f"booked,{name},known\n" for name in ("twin1", "twin2", "twin3", "twin4", "twin5", "late"))
+LEDGER = "topic,id,expected,content_sha256\n"
+LEDGER += "booked,sent,sent,\nbooked,undone,done,\nbooked,done,done,\nbooked,nowhere,sent,\n"
+LEDGER += "".join(f"booked,{name},known,\n" for name in ("twin1", "twin2", "twin3", "twin4", "twin5", "late"))
+LEDGER += "".join(
+    f"booked,{name},sent,{hashlib.sha256(content).hexdigest()}\n"
+    for name, content in (("as-booked", b"of as-booked"), ("other", b"of somebody else"))
+)
 
 
 class Planted:
@@ -52,7 +58,7 @@ class Planted:
             self._send("booked", f"twin{n}", due=1_000)
         client.reject(client.take("booked", 3), message="no use")
         self._send("booked", "twin1", "twin2", "twin3", due=self.due + 1)
-        for name in ("done", "undone", "sent", "outsider"):
+        for name in ("done", "undone", "sent", "outsider", "as-booked", "other"):
             self._send("booked", name, due=1_000 if name == "done" else self.due)
         client.ack(client.take("booked", 1))
         for n in (4, 5):
@@ -106,7 +112,8 @@ class Planted:
         expected |= {("unexpected", "booked", 0, b"done"), ("not_done", "booked", 0, b"done")}
         # The business's ledger says what it wants of these.
         expected |= {("missing_in_queue", "booked", None, b"nowhere"), ("not_done", "booked", 0, b"undone")}
-        return expected | {("unknown_to_business", "booked", 0, b"outsider")}
+        expected |= {("unknown_to_business", "booked", 0, b"outsider"), ("not_as_expected", "booked", 0, b"other")}
+        return expected
 
     def values(self, expected: set[Found]) -> None:
         """Another due time, retries, content, and none at all; in flight and dead, too."""

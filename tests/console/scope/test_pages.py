@@ -33,7 +33,7 @@ NO_TOPIC: dict[str, Any] = {}
 PAGES: dict[str, tuple[dict[str, Any] | None, dict[str, Any] | None]] = {
     **dict.fromkeys((
         "overview", "define", "audit", "workers", "routes", "dead", "operations", "reconciliation", "recurring",
-        "alerts", "texts",
+        "alerts", "preferences", "texts",
     ), (NO_TOPIC, None)),
     **dict.fromkeys(("screens", "outbox"), (None, NO_TOPIC)),
     **dict.fromkeys(("topic", "send"), ({"topic": "orders"}, {"topic": f"{HIDDEN}-orders"})),
