@@ -133,10 +133,10 @@ def contentful() -> Slot:
     slot = Slot()
     said = {"body": body(b"right")}
     slot.say(("began", "--", b"", 0))
-    slot.say(*(("sent", "ns", id, DUE, said) for id in (b"right", b"wrong", b"merged", b"kept", b"untold")))
+    slot.say(*(("sent", "ns", id, DUE, said) for id in (b"right", b"wrong", b"merged", b"kept", b"silent")))
     slot.say(("sent", "ns", b"itself", DUE), ("sent", "ns", b"waits", DUE, said))
     slot.say(("merged", "ns", b"merged", DUE, {"body": body(b"new")}), ("merged", "n-", b"kept", 0))
-    slot.say(("duplicate", "n-", b"right", 0, {"says": False}), ("merged", "ns", b"untold", DUE, {"says": False}))
+    slot.say(("duplicate", "n-", b"right", 0, {"says": False}), ("merged", "ns", b"silent", DUE, {"says": False}))
     slot.say(("sent", "ns", b"events", DUE, {"body": None, "says": False}))
     slot.say(("sent", "ns", b"older", DUE, {"body": None, "says": None}))
     slot.say(*(("taken", "sp", id, 1) for id in (b"right", b"wrong")), ("acked", "p-", b"right", 0))
@@ -149,7 +149,7 @@ SAID = [
     ("merged", sha256(b"right")),
     ("kept", f" {sha256(b'right').upper()} "),
     ("itself", sha256(b"itself")),
-    ("untold", sha256(b"other")),
+    ("silent", sha256(b"other")),
     ("events", sha256(b"other")),
     ("older", sha256(b"other")),
     ("waits", ""),

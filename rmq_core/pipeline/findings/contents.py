@@ -34,9 +34,9 @@ def compared(ledger: Ledger, events: DataFrame, holes: DataFrame | None = None) 
         & (F.col("until_ms").isNull() | (at_ms < F.col("until_ms")))
     )
     # A send that does not tell its content, as in mode events: it may have had any.
-    untold = (F.col("origin") == "n") & ~F.coalesce("says", F.lit(False))
+    silent = (F.col("origin") == "n") & ~F.coalesce("says", F.lit(False))
     last = (
-        of_time.where(F.col("body").isNotNull() | untold)
+        of_time.where(F.col("body").isNotNull() | silent)
         .join(wanted.select("topic", "id"), ["topic", "id"], "left_semi")
         .groupBy("topic", "id")
         .agg(F.max(F.struct("position", "seq", "slot", "body")).alias("last"))
