@@ -91,14 +91,7 @@ def _day(file: str) -> date:
     try:
         return date.fromisoformat(file.rpartition("/date=")[2].partition("/")[0])
     except ValueError:
-        raise PipelineError(
-            f"the archive's file {_place(file)} is of no day: it is nothing of ours, move it out"
-        ) from None
-
-
-def _place(file: str) -> str:
-    """A file's place in the archive; where that lies is nobody's business but the server's."""
-    return "events" + file.rpartition("/events")[2]
+        raise PipelineError(f"the archive's file {file} is of no day: it is nothing of ours, move it out") from None
 
 
 def _steps(file: str, topic: str, ident: bytes) -> list[ArchivedStep]:
@@ -117,8 +110,7 @@ def _steps(file: str, topic: str, ident: bytes) -> list[ArchivedStep]:
     except FileNotFoundError:  # a compaction took it meanwhile; what it held is elsewhere
         raise PipelineError("the archive is being rewritten just now; try again") from None
     except (OSError, pa.ArrowException) as error:
-        said = str(error).replace(file, _place(file))
-        raise PipelineError(f"the archive's file {_place(file)} cannot be read: {said}") from None
+        raise PipelineError(f"the archive's file {file} cannot be read: {error}") from None
     return [_step(dict.fromkeys(_COLUMNS) | row, topic, ident) for row in found]
 
 

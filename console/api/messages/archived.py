@@ -16,6 +16,7 @@ from console.api.http.schemas import MessageId, TopicName
 from console.api.messages.record import Recorded, Step, shown
 from console.serializers.records import record_json, steps_json
 from console.usecases import archived
+from console.usecases.runs import run_places
 from rmq_core.errors import PipelineError
 from rmq_core.model.ids import id_from_text
 
@@ -57,7 +58,7 @@ def of_archived(
     try:
         found, look = archived.find(topic, id_from_text(id), before)
     except PipelineError as error:
-        raise ApiError(503, "no_archive", str(error)) from None
+        raise ApiError(503, "no_archive", run_places.plain(str(error))) from None
     except ImportError:
         raise ApiError(503, "no_archive", "This console has no library to read the archive with.") from None
     except archived.Busy:

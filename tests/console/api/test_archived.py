@@ -100,7 +100,12 @@ def test_an_archive_that_cannot_be_read_is_said(viewer: Caller, archive: Path) -
         file.write_bytes(b"no parquet")
     answer = viewer.get("/topics/orders/archived/a")
     problem(answer, 503, "no_archive")
-    assert str(archive) not in answer.content.decode() and "/topic=orders/" in answer.content.decode()
+    assert str(archive) not in answer.content.decode() and "events/topic=orders/" in answer.content.decode()
+    (archive / "compacted").mkdir()
+    (archive / "compacted" / "x.json").write_text("{")
+    answer = viewer.get("/topics/orders/archived/a")
+    problem(answer, 503, "no_archive")
+    assert str(archive.parent) not in answer.content.decode()
 
 
 @pytest.mark.parametrize("day", ["notadate", "9999-99-99"])

@@ -1,7 +1,7 @@
 // Numbers and times as people read them: in the page's language, the reader's zone, and the separators they have chosen.
 import { language, page } from "./page.js";
 import { fill, gettext } from "./text.js";
-import { zone } from "./zone.js";
+import { WALL, zone } from "./zone.js";
 
 /** Separators of thousands and of a fraction, by how 1234.5 is written. A narrow blank ends no line.
     @type {Record<string, { group: string, decimal: string }>} */
@@ -38,16 +38,7 @@ const clock = new Intl.DateTimeFormat(language, {
   hourCycle: "h23",
 });
 /** @type {Intl.DateTimeFormatOptions} */
-const WHOLE = {
-  year: "numeric",
-  month: "2-digit",
-  day: "2-digit",
-  hour: "2-digit",
-  minute: "2-digit",
-  second: "2-digit",
-  hourCycle: "h23",
-  timeZoneName: "short",
-};
+const WHOLE = { ...WALL, timeZoneName: "short" };
 const whole = new Intl.DateTimeFormat("en", { ...WHOLE, timeZone: zone });
 
 export const NONE = "–";

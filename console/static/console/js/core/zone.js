@@ -18,8 +18,8 @@ export const browserZone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 const chosen = page.preferences?.time_zone ?? "";
 export const zone = chosen && isZone(chosen) ? chosen : browserZone;
 
-const wall = new Intl.DateTimeFormat("en-u-ca-gregory-nu-latn", {
-  timeZone: zone,
+/** What a wall calendar and a clock say. @type {Intl.DateTimeFormatOptions} */
+export const WALL = {
   year: "numeric",
   month: "2-digit",
   day: "2-digit",
@@ -27,7 +27,8 @@ const wall = new Intl.DateTimeFormat("en-u-ca-gregory-nu-latn", {
   minute: "2-digit",
   second: "2-digit",
   hourCycle: "h23",
-});
+};
+const wall = new Intl.DateTimeFormat("en-u-ca-gregory-nu-latn", { ...WALL, timeZone: zone });
 
 /** How far the zone's clocks are ahead of UTC at a moment, in ms. */
 export function ahead(/** @type {number} */ ms) {
