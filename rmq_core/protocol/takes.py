@@ -147,9 +147,9 @@ def takeover(keyspace: Keyspace, topic: Topic, slot: int, epoch: str, most: int 
 
 def read_cycle(topic: Topic, slot: int, reply: list[Any], epoch: str = SHARED_EPOCH) -> Cycled:
     """Inverse of what ``cycle.lua``, or ``group_cycle.lua``, returns."""
-    now_ms, next_due_ms, statuses, taken, bodies, beyond_us, head, alone, *entries = reply
+    now_ms, next_due_ms, statuses, taken, bodies, beyond_us, head, flags, *entries = reply
     timed, retries, name = topic.timed, topic.max_retries, topic.name
-    receipt = now_ms * SHIFT
+    receipt = (now_ms + flags // 2) * SHIFT
     step = SHIFT if epoch else 0  # an owner's receipts are a millisecond apart
     deliveries: list[Delivery] = []
     made = EntryDelivery if entries else Delivery
@@ -160,7 +160,7 @@ def read_cycle(topic: Topic, slot: int, reply: list[Any], epoch: str = SHARED_EP
     if entries and entries[0]:
         deliveries += _entries(topic, slot, entries[0], receipt, step, epoch)
     wait_us = None if next_due_ms == NOT_DUE else max(0, (next_due_ms - now_ms) * 1000 - beyond_us)
-    return Cycled(now_ms * 1000 + beyond_us, wait_us, statuses, deliveries, int(head) if head else None, alone == 1)
+    return Cycled(now_ms * 1000 + beyond_us, wait_us, statuses, deliveries, int(head) if head else None, flags % 2 == 1)
 
 
 def _entries(

@@ -7,7 +7,7 @@
 --        most bytes of bodies to take, n acks, n nacks, n releases, then the groups of shared/settle.lua
 -- reply  {now, next_due_ms (-1: none), statuses of the settled (1 done, 0 stale), {id, store score, …}, bodies or {},
 --        microseconds of `now` beyond the millisecond, head of what is left ('' none), 1 where the next message must be
---        taken alone}
+--        taken alone, and 2 for each millisecond that the receipts are ahead of `now`}
 --        error RMQFENCED <epoch>, RMQSHAPE <shape>: nothing was done
 -- include shared/slot.lua
 -- include shared/journal.lua
@@ -78,7 +78,7 @@ local function turn()
     -- What was given back is for others to take.
     redis.call('PUBLISH', channel, head == '' and slot or slot .. ' ' .. head)
   end
-  return {now, next_due_ms, statuses, taken, bodies, micros % 1000, head, suspects_next and 1 or 0}
+  return {now, next_due_ms, statuses, taken, bodies, micros % 1000, head, (suspects_next and 1 or 0) + 2 * handed_out.ahead()}
 end
 
 return turn()

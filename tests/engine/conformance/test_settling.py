@@ -160,6 +160,24 @@ async def test_release_does_not_count(bench: Bench, failures: int) -> None:
     await bench.q.ack(delivery)
 
 
+@pytest.mark.parametrize("kind", QUEUE_KINDS)
+async def test_what_is_handed_out_again_at_once_has_another_receipt(bench: Bench, kind: TopicKind) -> None:
+    """Receipts tell a millisecond, and within one a message can come back and go out more than once."""
+    await bench.topic(kind)
+    options = {"due_ms": await bench.now_ms()} if kind is TopicKind.FIXED_TIME else {}
+    await bench.q.send("work", message(kind, "a", **options))
+    receipts, late = set(), None
+    for _ in range(40):
+        delivery = await bench.take_one()
+        receipts.add(delivery.receipt)
+        if late is not None:
+            assert await bench.q.ack(late) == ["stale"]
+        late = delivery
+        assert await bench.q.release(delivery) == ["done"]
+    assert len(receipts) == 40
+    assert max(receipts) // 1_000 <= await bench.now_ms() + 1_000
+
+
 async def test_release_puts_a_timed_message_back_in_its_place(bench: Bench) -> None:
     await bench.topic(TopicKind.FIXED_TIME)
     now = await bench.now_ms()

@@ -228,6 +228,10 @@ do
     if alone then
       limit = 1
     end
+    local moment = handed_out.from()
+    if not moment then
+      return {}, {}, {}, false, true
+    end
     local in_flight = redis.call('ZCARD', PREPARE)
     local returned, bodies, suspects_next, size, cut = {}, {}, false, 0, false
     local entries, numbers, before_them = {}, false, 0
@@ -259,7 +263,7 @@ do
     local owned, at = EPOCH ~= '', 0
     for i = 1, #returned, 2 do
       left[#left + 1] = returned[i]
-      local receipt = (owned and now + at or now) * SHIFT + failures_of(tonumber(returned[i + 1]))
+      local receipt = (owned and moment + at or moment) * SHIFT + failures_of(tonumber(returned[i + 1]))
       prepared[at * 2 + 1], prepared[at * 2 + 2] = ms_text(receipt), returned[i]
       origins[from + at * 2 + 1], origins[from + at * 2 + 2] = returned[i], origin
       at = at + 1
@@ -271,10 +275,10 @@ do
       count('acked', #entries)
     else
       -- As little work for each as can be: this loop is most of a large take.
-      local fresh = ms_text(now * SHIFT)
+      local fresh = ms_text(moment * SHIFT)
       for i = 1, #entries do
         local id, place = given[i * 2 - 1], at * 2
-        prepared[place + 1] = owned and ms_text((now + at) * SHIFT) or fresh
+        prepared[place + 1] = owned and ms_text((moment + at) * SHIFT) or fresh
         prepared[place + 2], origins[from + place + 1], origins[from + place + 2] = id, id, origin
         opened[i * 2 - 1], opened[i * 2] = numbers and numbers[i] or before_them + i, id
         at = at + 1
@@ -283,7 +287,7 @@ do
     if #prepared > 0 then
       redis.call('ZADD', PREPARE, unpack(prepared))
       if not alone or member ~= '' then
-        note_origins(now, origins, in_flight)
+        note_origins(moment, origins, in_flight)
       end
     end
     if #opened > 0 then
@@ -299,7 +303,7 @@ do
         note('taken', 'sp', prepared[i + 1], prepared[i])
       end
       if unsettled then
-        local receipt = ms_text(now * SHIFT)
+        local receipt = ms_text(moment * SHIFT)
         for _, entry in ipairs(entries) do
           note('taken', 'sp', entry[1], receipt)
           note('acked', 'p-', entry[1], receipt)

@@ -1,39 +1,55 @@
 -- include shared/versions.lua
+-- include shared/handed_out.lua
 -- Settling: only a receipt that is still the prepare score counts; anything else is stale and changes nothing.
 -- Each function reads `n` groups from ARGV[at…], appends a status per group (1 done, 0 stale), returns the next position.
 
-local MEMBERS_FROM = 16
+local receipts
+-- A block, for a script may have 200 locals at most.
+do
+  local MEMBERS_FROM = 16
 
--- Where all receipts are the same, as those of one take in shared mode: the ids that have it, as a set. The server is
--- slow at writing scores as text, so it is asked for none. nil: there are too many others.
-local function members_of(at, n, width)
-  local receipt = ARGV[at + 1]
-  for i = 1, n - 1 do
-    if ARGV[at + i * width + 1] ~= receipt then
+  -- Where all receipts are the same, as those of one take in shared mode: the ids that have it, as a set. The server is
+  -- slow at writing scores as text, so it is asked for none. nil: there are too many others.
+  local function members_of(at, n, width)
+    local receipt = ARGV[at + 1]
+    for i = 1, n - 1 do
+      if ARGV[at + i * width + 1] ~= receipt then
+        return nil
+      end
+    end
+    if redis.call('ZCOUNT', PREPARE, receipt, receipt) > n * 2 then
       return nil
     end
+    local set = {}
+    for _, id in ipairs(redis.call('ZRANGEBYSCORE', PREPARE, receipt, receipt)) do
+      set[id] = true
+    end
+    return set
   end
-  if redis.call('ZCOUNT', PREPARE, receipt, receipt) > n * 2 then
-    return nil
-  end
-  local set = {}
-  for _, id in ipairs(redis.call('ZRANGEBYSCORE', PREPARE, receipt, receipt)) do
-    set[id] = true
-  end
-  return set
-end
 
--- Splits the groups of `width` into those whose receipt holds (their positions) and the stale ones.
-local function receipts(at, n, width, statuses)
-  local ids = {}
-  for i = 1, n do
-    ids[i] = ARGV[at + (i - 1) * width]
-  end
-  local held = n >= MEMBERS_FROM and members_of(at, n, width)
-  local valid = {}
-  if held then
+  -- Splits the groups of `width` into those whose receipt holds (their positions) and the stale ones.
+  function receipts(at, n, width, statuses)
+    local ids = {}
     for i = 1, n do
-      local ok = held[ids[i]]
+      ids[i] = ARGV[at + (i - 1) * width]
+    end
+    local held = n >= MEMBERS_FROM and members_of(at, n, width)
+    local valid = {}
+    if held then
+      for i = 1, n do
+        local ok = held[ids[i]]
+        statuses[#statuses + 1] = ok and 1 or 0
+        if ok then
+          valid[#valid + 1] = i
+        end
+      end
+      return ids, valid
+    end
+    local scores = redis.call('ZMSCORE', PREPARE, unpack(ids))
+    for i = 1, n do
+      local receipt = ARGV[at + (i - 1) * width + 1]
+      -- Equal text is the common case and the cheap one; round scores may be written as 1.8e+15.
+      local ok = scores[i] and (scores[i] == receipt or tonumber(scores[i]) == tonumber(receipt))
       statuses[#statuses + 1] = ok and 1 or 0
       if ok then
         valid[#valid + 1] = i
@@ -41,17 +57,6 @@ local function receipts(at, n, width, statuses)
     end
     return ids, valid
   end
-  local scores = redis.call('ZMSCORE', PREPARE, unpack(ids))
-  for i = 1, n do
-    local receipt = ARGV[at + (i - 1) * width + 1]
-    -- Equal text is the common case and the cheap one; round scores may be written as 1.8e+15.
-    local ok = scores[i] and (scores[i] == receipt or tonumber(scores[i]) == tonumber(receipt))
-    statuses[#statuses + 1] = ok and 1 or 0
-    if ok then
-      valid[#valid + 1] = i
-    end
-  end
-  return ids, valid
 end
 
 -- An id that was given twice has left once.
@@ -136,9 +141,11 @@ local function release(at, n, statuses)
   end
   next_phase()
   local ids, valid = receipts(at, n, 4, statuses)
+  local latest = 0
   for _, i in ipairs(valid) do
     local group = at + (i - 1) * 4
     local id, receipt = ids[i], tonumber(ARGV[group + 1])
+    latest = math.max(latest, receipt)
     local delay_ms, failures = tonumber(ARGV[group + 2]), receipt % SHIFT
     if redis.call('ZREM', PREPARE, id) == 1 then
       local place = tonumber(ARGV[group + 3]) or origin_of(id, receipt) or tonumber(redis.call('HGET', PRIORITY, id) or nil)
@@ -162,6 +169,7 @@ local function release(at, n, statuses)
       end
     end
   end
+  handed_out.came_back(latest)
   forget_origins()
   return at + n * 4
 end

@@ -1,5 +1,5 @@
 -- Moves up to `limit` ready messages from store to prepare. Needs policy, journal, bodies, origins, lapsing, versions,
--- holds, load, lanes.
+-- holds, load, lanes, settle (handed_out).
 
 local take
 -- A block, for a script may have 200 locals at most.
@@ -251,6 +251,10 @@ do
     if limit == 0 then
       return {}, {}, false, false
     end
+    local from = handed_out.from()
+    if not from then
+      return {}, {}, false, true
+    end
     local in_flight = redis.call('ZCARD', PREPARE)
     local taken, bodies, is_top, is_bottom, suspects_next, cut
     local ended, ended_in_all = 0, 0
@@ -282,7 +286,7 @@ do
     local fresh_from
     -- Numbers become text one by one on their way to Redis; most receipts of a take are the same. But those of an owner
     -- differ by a millisecond each: so the prepare queue keeps their order for the owner after it.
-    local fresh_receipt = ms_text(now * SHIFT)
+    local fresh_receipt = ms_text(from * SHIFT)
     local owned = EPOCH ~= ''
     local n = 0
     for i = 1, #taken, 2 do
@@ -292,9 +296,9 @@ do
       prepared[i + 1] = id
       -- Reading a long fraction costs more than all the rest; what counts retries is at most two digits.
       if #score <= 2 and tonumber(score) <= RETRIED_MAX then
-        prepared[i] = (owned and now + n - 1 or now) * SHIFT + failures_of(tonumber(score))
+        prepared[i] = (owned and from + n - 1 or from) * SHIFT + failures_of(tonumber(score))
       else
-        prepared[i] = owned and string.format('%d000', now + n - 1) or fresh_receipt
+        prepared[i] = owned and string.format('%d000', from + n - 1) or fresh_receipt
         fresh_from = fresh_from or i
         if alone and not TIMED then
           priorities[1], priorities[2] = id, score
@@ -319,7 +323,7 @@ do
       ORDER.begin()
     end
     if not alone then
-      note_origins(now, taken, in_flight)
+      note_origins(from, taken, in_flight)
     end
     for i = 1, #bodies do
       note_load('t', bodies[i])
