@@ -15,6 +15,7 @@ from tests.support.missing import missing
 from tests.support.waiting import wait_until
 
 RUN = "7b6c0d9e-0000-4000-8000-000000000001"
+RUN_OF_TWO = "7b6c0d9e-0000-4000-8000-000000000002"
 SPARK_MS = 400_000
 """Spark starts in seconds, but on a machine that is overloaded."""
 MAKE_RUN = f"""
@@ -163,6 +164,44 @@ def test_a_finding_is_repaired_after_a_dry_run(stack: Stack, open_page: Callable
     assert_repairable(page, damaged)
     page.goto(f"{stack.address}/topics/reconciled/message/?id=m3")
     expect(page.locator(".rc-step").filter(has_text="sent")).to_be_visible(timeout=60_000)
+
+
+def test_one_repair_for_all_topics(stack: Stack, open_page: Callable[..., Page]) -> None:
+    """Dead letters that two topics' ledgers expect done: one button, one reason, an operation for each topic."""
+    names = ("billed", "shipped")
+    with stack.client() as client:
+        for name in names:
+            client.define(Topic(name, TopicKind.PRIORITY, slots=1))
+            client.send(name, "late", priority=20)
+            client.reject(client.take(name))
+        stack.manage(MAKE_RUN_OF_TWO)
+        page = open_page(f"/reconciliation/{RUN_OF_TWO}/", "admin")
+        every = page.locator(".rc-group").filter(has_text="2 topics · 2")
+        expect(page.locator(".rc-group")).to_have_count(3)
+        every.get_by_role("button").click()
+        dialog = page.get_by_role("dialog")
+        expect(dialog).to_contain_text("2 would be repaired")
+        dialog.get_by_label("Reason").fill("the printer was out of paper")
+        dialog.get_by_role("button", name="Repair").click()
+        expect(page.get_by_text("one for each topic")).to_be_visible()
+        expect(page.locator(".rc-findings").get_by_text("under repair, or repaired")).to_have_count(2)
+        for name in names:
+            wait_until(lambda name=name: client.take(name), what=f"the dead letter of {name} is ready again")
+
+
+MAKE_RUN_OF_TWO = f"""
+from django.utils import timezone
+from console.models import Finding, Reconciliation
+now = timezone.now()
+run = Reconciliation.objects.create(
+    pk="{RUN_OF_TWO}", username="admin", state="done", percent=100, started=now, finished=now, complete=True,
+    findings=2, listed=2, stages=[["snapshot", 1, 1, 1]], summary={{"counts": {{"not_done": 2}}}},
+)
+for topic in ("billed", "shipped"):
+    Finding.objects.create(
+        run=run, kind="not_done", topic=topic, slot=0, ident="late", evidence={{}}, repair="requeue_dead"
+    )
+"""
 
 
 def test_a_schedule_is_deleted_with_a_reason(stack: Stack, open_page: Callable[..., Page]) -> None:

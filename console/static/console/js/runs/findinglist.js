@@ -9,6 +9,7 @@ import { downloadLinks } from "../parts/downloads.js";
 import { guardedButton } from "../parts/guardedbutton.js";
 import { written } from "../time/timespan.js";
 import { evidence, momentOf } from "./evidence.js";
+import { groupRows } from "./findinggroups.js";
 import { askRepair } from "./repair.js";
 import { FINDINGS, GAPS, REPAIRS } from "./runwords.js";
 
@@ -119,7 +120,10 @@ export class FindingList {
       (name) => name,
       this.values.topic,
     );
-    this.showGroups(run.groups);
+    replace(
+      this.groups,
+      groupRows(run.groups, (request, label) => this.repairButton(request, label)),
+    );
     this.showDownloads();
     this.load();
   }
@@ -129,26 +133,6 @@ export class FindingList {
       ? null
       : gettext("The report names ids: it needs the permission “read_payload”.");
     replace(this.downloads, downloadLinks(`${this.path}/report`, missing));
-  }
-
-  showGroups(/** @type {Api.Group[]} */ groups) {
-    replace(
-      this.groups,
-      groups.map((group) =>
-        h(
-          "div",
-          { class: "rc-group" },
-          h("strong", {}, FINDINGS[group.kind] ?? group.kind),
-          h("span", {}, `${group.topic} · ${exact(group.n)}`),
-          group.repair !== "none" && group.open
-            ? this.repairButton(
-                { repair: group.repair, kind: group.kind, topic: group.topic },
-                fill(gettext("%(repair)s: all %(n)s…"), { repair: REPAIRS[group.repair], n: exact(group.open) }),
-              )
-            : null,
-        ),
-      ),
-    );
   }
 
   repairButton(/** @type {Request} */ request, /** @type {string} */ label) {
