@@ -55,7 +55,7 @@ class ConsoleStack:
         self._migrate()
         server = [sys.executable, "-m", "uvicorn", "console.config.asgi:application", "--port", str(self.port)]
         self.web_pid = self._start([*server, "--no-access-log", "--log-level", "warning"])
-        cookie = self._run("shell", "-v0", "-c", SIGN_IN).strip().splitlines()[-1]
+        cookie = self.shell(SIGN_IN).strip().splitlines()[-1]
         deadline = time.monotonic() + 30
         while True:
             with contextlib.suppress(OSError):
@@ -64,6 +64,11 @@ class ConsoleStack:
             if time.monotonic() > deadline:
                 raise TimeoutError("the web server did not come up")
             time.sleep(0.1)
+
+    def shell(self, code: str) -> str:
+        """What some lines of Python print that run where the console's models are."""
+        self._migrate()
+        return self._run("shell", "-v0", "-c", code)
 
     def _migrate(self) -> None:
         """A keeper without its tables would be busy with its complaints."""

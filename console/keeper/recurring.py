@@ -31,6 +31,8 @@ class Recurrences(PeriodicTask):
         self._clock = SteadyClock()
         self._forgot_at = 0.0
         self._counted_at = 0.0
+        self._asked_at = 0.0
+        self._due_ms: int | None = None
         self.failing = 0
 
     async def round(self) -> None:
@@ -48,13 +50,16 @@ class Recurrences(PeriodicTask):
         if time.monotonic() - self._counted_at > COUNT_EVERY_S:
             self.failing = recurring_ticks.failing()
             self._counted_at = time.monotonic()
-        due_ms = recurring_ticks.next_due_ms()
-        if due_ms is None:
+        asked_s_ago = time.monotonic() - self._asked_at
+        if self._due_ms is None or asked_s_ago > LOOK_EVERY_S / 2:
+            self._due_ms, self._asked_at, asked_s_ago = recurring_ticks.next_due_ms(), time.monotonic(), 0.0
+        if self._due_ms is None:
             return LOOK_EVERY_S
-        left_s = (due_ms - clock.now_ms(recurring_ticks.DATABASE)) / 1000
+        left_s = (self._due_ms - clock.now_ms(recurring_ticks.DATABASE)) / 1000
         if left_s > SOON_S:
-            return min(left_s - SOON_S, LOOK_EVERY_S)
+            return min(left_s - SOON_S, LOOK_EVERY_S - asked_s_ago)
         time.sleep(max(0.0, left_s))  # in this thread, which nobody waits for: the loop's shortest pause is too long
+        self._due_ms = None
         recurring_ticks.send_due()
         return 0.0
 
