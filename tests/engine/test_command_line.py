@@ -149,7 +149,7 @@ def test_a_dry_run_never_acts(rmq: RMQ, capsys: pytest.CaptureFixture[str]) -> N
     assert main(["cancel", "t", "m", "--dry-run"]) == 2
     assert "--dry-run says" in capsys.readouterr().err
     assert main(["cancel", "t", "--all", "--state", "ready", "--dry-run"]) == 0
-    assert capsys.readouterr().out.startswith("cancel would take 1\nit takes about 0 ms, ")
+    assert capsys.readouterr().out.startswith("cancel would take 1 of what is ready\nit takes about 0 ms, ")
     assert Inspector(rmq).sample(["t"])[0].ready == 1
 
 
