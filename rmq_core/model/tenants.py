@@ -167,8 +167,8 @@ def check_weights(weights: object) -> None:
 
 
 def tenant_of(rule: str, headers: Mapping[str, str] | None, key: bytes | None) -> str:
-    """By a topic's rule: the value of a header, or the key up to the separator, as far as it can be a tenant's name (its
-    first bytes, up to U+0000); "" where there is none."""
+    """By a topic's rule: the value of a header, or the key up to the separator, as far as it can be the name of a
+    tenant (the first bytes, up to U+0000); "" where there is none."""
     how, _, what = rule.partition(":")
     if how == "header":
         raw = (headers or {}).get(what, "").encode(errors="replace")
