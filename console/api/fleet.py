@@ -28,8 +28,8 @@ SLOT_RANGES = re.compile(r"\d{1,4}(-\d{1,4})?(,\d{1,4}(-\d{1,4})?)*")
 
 
 class Worker(Schema):
-    """A worker as it last reported itself; `lost`: silent for longer than it promised. `at_most_once`: topics whose messages
-    are done before its listener is called (`acks="none"`)."""
+    """A worker as it last reported itself; `lost`: silent for longer than it promised. `at_most_once`: topics whose
+    messages are done before its listener is called (`acks="none"`)."""
 
     name: str
     host: str

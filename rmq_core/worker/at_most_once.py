@@ -1,4 +1,4 @@
-"""What a worker says at its start of what it consumes with ``acks="none"``: what may be lost, and what no longer holds."""
+"""What a worker says at its start of what it consumes with ``acks="none"``: what may be lost, which promises end."""
 
 from __future__ import annotations
 
