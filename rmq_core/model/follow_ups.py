@@ -39,7 +39,7 @@ class Addressed:
         self.content = content
         self.options = options
         following = (options.get("if_done"), options.get("if_dead"))
-        self.depth = 1 + max((each.depth for each in following if isinstance(each, Addressed)), default=0)
+        self.depth: int = 1 + max((each.depth for each in following if isinstance(each, Addressed)), default=0)
         if self.depth > FOLLOWED_MOST:
             raise InvalidMessage(_TOO_MANY)
 
