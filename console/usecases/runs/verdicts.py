@@ -22,22 +22,18 @@ def findings_by_topic(runs: Iterable[Reconciliation]) -> dict[tuple[Any, str], i
 
 def topics_of(run: Reconciliation) -> Iterator[str]:
     """Those it said something of: not those whose journal is off."""
-    inputs, silent = _told(run).get("inputs"), _list(_told(run).get("without_journal"))
+    inputs, silent = run.summary.get("inputs"), _list(run.summary.get("without_journal"))
     names = inputs.get("topics") if isinstance(inputs, dict) else None
-    for each in names if isinstance(names, list) else _list(run.topics):
+    for each in names if isinstance(names, list) else run.topics:
         if isinstance(each, str) and each not in silent:
             yield each
 
 
 def lacking_topics(run: Reconciliation) -> set[str]:
     """Those whose journal had gaps."""
-    return {str(each.get("topic")) for each in _list(_told(run).get("gaps")) if isinstance(each, dict)}
-
-
-def _told(run: Reconciliation) -> dict[str, Any]:
-    """A record that is damaged says nothing, and hides no other."""
-    return run.summary if isinstance(run.summary, dict) else {}
+    return {str(each.get("topic")) for each in _list(run.summary.get("gaps")) if isinstance(each, dict)}
 
 
 def _list(value: object) -> list[Any]:
+    """What a damaged record says instead of a list is nothing, and hides no other run."""
     return value if isinstance(value, list) else []
