@@ -71,9 +71,10 @@ def trend(archive: str, topic: str, size: str, since_ms: int, until_ms: int) -> 
     `PipelineError`."""
     with _whole(archive):
         index = _index(archive)
-        if topic not in index.get("topics", {}):
+        topics = {**index.get("topics", {})}
+        if topic not in topics:
             return None
-        found = index["topics"][topic]
+        found = topics[topic]
         oldest_ms = int(index["at_ms"]) - KEPT_MS[size] if size in KEPT_MS else 0
         first_ms, complete_ms = max(int(found["since_ms"]), oldest_ms), int(found["complete_ms"])
         unproved, folders = int(found["unproved"]), [*found["folders"]]
