@@ -366,3 +366,17 @@ def test_what_no_longer_holds_is_said_of_those_it_concerns() -> None:
     assert "nothing waits behind what failed" in said(on_failure="wait")
     assert "counts none of it" in said(fair=True, tenant_limits="acme=3 at once", shared=False)
     assert "counts none of it" not in said(fair=True, tenant_limits="acme=held")
+
+
+def test_one_entry_of_a_group_is_done_as_several_are() -> None:
+    calls = []
+    with TestQueue() as queue:
+        queue.define(Topic("events", TopicKind.STREAM))
+        listening = Listener("events", lambda given: calls.append(given.text), group="mails", acks="none")
+        queue.send("events", "e1")
+        assert queue.drain(listening) == Drained(done=1, failed=0)
+        (sample,) = queue.inspector.sample(["events@mails"])
+        assert (sample.counters.acked, sample.prepare) == (1, 0)
+        queue.advance(minutes=10)
+        assert queue.drain(listening) == Drained(done=0, failed=0)
+    assert calls == ["e1"]
