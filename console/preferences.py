@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zoneinfo
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -12,6 +11,7 @@ from django.utils import timezone
 from console.access import User
 from console.kept import owner_of
 from console.models import Preferences
+from console.zones import zone_of
 
 
 def preferences_of(user: User) -> Preferences:
@@ -24,14 +24,6 @@ def preferences_of(user: User) -> Preferences:
 
 def as_json(preferences: Preferences) -> dict[str, str]:
     return {"time_zone": preferences.time_zone, "numbers": preferences.numbers}
-
-
-def zone_of(name: str) -> zoneinfo.ZoneInfo | None:
-    """None where this machine has no such zone."""
-    try:
-        return zoneinfo.ZoneInfo(name)
-    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
-        return None
 
 
 @contextmanager

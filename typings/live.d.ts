@@ -157,6 +157,7 @@ declare namespace Live {
     now: Numbers;
     point: number[];
     workers: number;
+    at_most_once: number;
     routed: boolean;
     journal: { entries: number; readers: JournalReader[] } | null;
     acknowledged: Api.Acknowledged | null;
@@ -179,6 +180,7 @@ declare namespace Live {
     slots_ms: number | null;
     step_ms: number | null;
     workers: null;
+    at_most_once?: undefined;
     routed?: undefined;
     journal?: undefined;
     acknowledged?: undefined;

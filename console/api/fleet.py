@@ -28,7 +28,8 @@ SLOT_RANGES = re.compile(r"\d{1,4}(-\d{1,4})?(,\d{1,4}(-\d{1,4})?)*")
 
 
 class Worker(Schema):
-    """A worker as it last reported itself; `lost`: silent for longer than it promised."""
+    """A worker as it last reported itself; `lost`: silent for longer than it promised. `at_most_once`: topics whose
+    messages are done before its listener is called (`acks="none"`)."""
 
     name: str
     host: str
@@ -40,6 +41,7 @@ class Worker(Schema):
     seen_ms: int
     topics: dict[str, int]
     versions: dict[str, int]
+    at_most_once: list[str]
     threads: int
     weight: int
     in_flight: int
@@ -150,12 +152,13 @@ def _act(request: HttpRequest, wanted: ActionRequest) -> dict[str, Any]:
 def _worker(worker: WorkerInfo, drained: bool, sees: Any) -> dict[str, Any]:
     topics = {name: len(worker.slots.get(name, ())) for name in worker.topics if sees(name)}
     versions = {name: version for name, version in worker.versions.items() if sees(name)}
+    loses = [name for name in worker.at_most_once if sees(name)]
     plain = (
         "name", "host", "pid", "state", "session", "started_ms", "seen_ms", "threads", "weight", "in_flight", "done",
         "failed", "done_per_s", "stuck", "stale", "version",
     )  # fmt: skip
     own = {name: getattr(worker, name) for name in plain}
-    return own | {"topics": topics, "versions": versions, "drained": drained}
+    return own | {"topics": topics, "versions": versions, "at_most_once": loses, "drained": drained}
 
 
 def read_slots(ranges: str) -> tuple[int, ...]:

@@ -110,4 +110,5 @@ def _worker(worker: WorkerInfo, wanted: Overrides) -> dict[str, Any]:
         "stale": worker.stale,
         "version": worker.version,
         "versions": dict(worker.versions),
+        "at_most_once": [*worker.at_most_once],
     }

@@ -70,6 +70,7 @@ def topic_frame(
         "now": state.numbers.as_json(),
         "point": state.numbers.point(),
         "workers": state.workers,
+        "at_most_once": state.at_most_once,
         "routed": state.routed,
         "journal": None if state.journal is None else asdict(state.journal),
         "acknowledged": None if state.acknowledgement is None else state.acknowledgement.as_json(),

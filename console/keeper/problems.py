@@ -72,6 +72,8 @@ class TopicState:
     """Whether a route takes from it, and runs."""
     objective: Objective | None = None
     """Where it has a lateness objective: how that is kept."""
+    at_most_once: int = 0
+    """Of the workers those with ``acks="none"``."""
     bands: Bands | None = None
     """Of a priority topic: what waits, by priority."""
 

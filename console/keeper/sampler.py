@@ -105,6 +105,7 @@ class Sampler:
         self._known: defaultdict[str, _Known] = defaultdict(_Known)
         self._reader = TopicReader(engine)
         self._workers: list[WorkerInfo] = []
+        self._losing: Counter[str] = Counter()
         self._listening: Counter[str] = Counter()
         """How many workers are there for each topic."""
         self._bad_workers: list[Unreadable] = []
@@ -234,8 +235,9 @@ class Sampler:
             self._workers, self._bad_workers = await self.engine.client.run(
                 workers_of.read_workers(self.engine.client.keyspace)
             )
-            running = (worker for worker in self._workers if worker.state == "running")
+            running = [worker for worker in self._workers if worker.state == "running"]
             self._listening = Counter(name for worker in running for name in set(worker.topics))
+            self._losing = Counter(name for worker in running for name in set(worker.at_most_once))
         if self._rounds % SERVER_EVERY == 0:
             self._server = await self.engine.inspector.server()
 
@@ -348,6 +350,7 @@ class Sampler:
             routed=sample.topic.name in self._routed,
             objective=self._objectives.update(sample),
             bands=known.bands,
+            at_most_once=self._losing[sample.topic.name],
         )  # fmt: skip
 
     async def _write_sparks(self, at_ms: int) -> None:

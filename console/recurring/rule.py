@@ -13,6 +13,7 @@ from typing import Any, Literal
 from cronsim import CronSim, CronSimError
 
 from console.outbox.rows import row_of
+from console.zones import zone_of
 from rmq_core.errors import InvalidMessage, RMQError
 from rmq_core.model.composing import Content
 from rmq_core.model.outcomes import DELAY_MAX_MS
@@ -158,13 +159,10 @@ class Recurring:
                 yield name, f"must be a whole number from {low:,} to {high:,}"
         if self.misfire not in MISFIRES:
             yield "misfire", f"must be one of {', '.join(MISFIRES)}"
-        try:
-            zoneinfo.ZoneInfo(self.time_zone)
-        except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError, TypeError):
+        if not isinstance(self.time_zone, str) or zone_of(self.time_zone) is None:
             yield "time_zone", f"there is no time zone {self.time_zone!r:.60}"
-        else:
-            if self.cron:
-                yield from self._bad_cron()
+        elif self.cron:
+            yield from self._bad_cron()
         if len(self.when) != 1:
             yield "priority", "say one of priority, range_ms and in_ms, as the topic's kind asks for"
             return

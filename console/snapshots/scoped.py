@@ -75,7 +75,9 @@ def _fleet(frame: Frame, patterns: tuple[str, ...]) -> Frame:
 def _worker(worker: Frame, patterns: tuple[str, ...]) -> Frame:
     topics = _of_topics(worker["topics"], patterns)
     versions = _of_topics(worker["versions"], patterns)
-    return {**worker, "topics": topics, "versions": versions, "slots": sum(topics.values())}
+    loses = [name for name in worker.get("at_most_once", ()) if name in topics]
+    own = {"topics": topics, "versions": versions, "at_most_once": loses, "slots": sum(topics.values())}
+    return {**worker, **own}
 
 
 def _of_topics(values: Mapping[str, Any], patterns: tuple[str, ...]) -> dict[str, Any]:

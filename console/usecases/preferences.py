@@ -9,7 +9,7 @@ from console.errors import BadRequest
 from console.kept import owner_of
 from console.models import Preferences
 from console.models.preferences import NUMBERS
-from console.preferences import zone_of
+from console.zones import zone_of
 
 
 def put(user: User, time_zone: str, numbers: str) -> Preferences:

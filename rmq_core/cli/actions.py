@@ -154,8 +154,9 @@ def _act(
             price = cost(name, seen.count, seen.total if wanted else 0)
             if dry_run:
                 ends = rmq.run(rmq.on_topic(expire_first, topic, name, selects, values.get("due_ms")))
-                told: dict[str, Any] = {"count": seen.count, "exact": seen.exact, "cost": asdict(price)}
-                lines = [f"{words} would take {about}{seen.count}", _price(price)]
+                told: dict[str, Any] = {"state": state, "count": seen.count, "exact": seen.exact}
+                told["cost"] = asdict(price)
+                lines = [f"{words} would take {about}{seen.count} of what is {state.replace('_', ' ')}", _price(price)]
                 if ends.late:
                     told |= {"expires_first": ends.late, "expires_looked_at": ends.looked_at}
                     lines.append(f"of the first {ends.looked_at}, {ends.late} expire first: they stay where they are")

@@ -82,7 +82,7 @@ def _addressed(name: str, text: str | None) -> Addressed | None:
     """What follows, as ``{"topic": "ship", "content": "…", "priority": 500}``."""
     try:
         return None if text is None else Addressed.from_value(json.loads(text))
-    except ValueError:
+    except (ValueError, RecursionError):
         raise Usage(
             f"--{name.replace('_', '-')} is a JSON object with topic, content and when, not {text!r:.80}"
         ) from None

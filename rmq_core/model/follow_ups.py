@@ -19,6 +19,8 @@ AFTER_HEADER = "rmq-after"
 """Of a follow-up: the topic, slot and id of the message it follows."""
 MARK = f'"{THEN_HEADER}"'.encode()
 """Found in the body of every message that bears the header (and in some that do not)."""
+FOLLOWED_MOST = 100
+"""So many may follow one another; what travels with each message is bounded, and read by calls within calls."""
 _BYTES = "base64"
 
 
@@ -28,7 +30,7 @@ class Addressed:
     A time that counts from now (``in_ms``, ``range_ms``) counts from when it is sent.
     """
 
-    __slots__ = ("content", "options", "topic")
+    __slots__ = ("content", "depth", "options", "topic")
 
     def __init__(self, topic: str, content: Any, **options: Any) -> None:
         if not isinstance(topic, str) or not topic:
@@ -36,6 +38,10 @@ class Addressed:
         self.topic = topic
         self.content = content
         self.options = options
+        following = (options.get("if_done"), options.get("if_dead"))
+        self.depth: int = 1 + max((each.depth for each in following if isinstance(each, Addressed)), default=0)
+        if self.depth > FOLLOWED_MOST:
+            raise InvalidMessage(_TOO_MANY)
 
     def __repr__(self) -> str:
         return f"Addressed({self.topic!r}, {worded(self.content)})"
@@ -55,8 +61,22 @@ class Addressed:
             raise InvalidMessage(
                 f"a follow-up is an object with topic, content and when it is delivered, not {worded(value)}"
             )
+        _check_depth(value)
         options = {str(name): _read(name, each) for name, each in value.items() if name not in {"topic", "content"}}
         return cls(value["topic"], _read("content", value["content"]), **options)
+
+
+_TOO_MANY = f"more than {FOLLOWED_MOST} messages follow one another: let one of them send what comes after it"
+
+
+def _check_depth(value: Mapping[Any, Any]) -> None:
+    """Before it is read by calls within calls."""
+    level: list[Any] = [value]
+    for _ in range(FOLLOWED_MOST):
+        level = [each.get(name) for each in level for name in ("if_done", "if_dead")]
+        level = [each for each in level if isinstance(each, Mapping)]
+    if level:
+        raise InvalidMessage(_TOO_MANY)
 
 
 def _plain(value: Any) -> Any:

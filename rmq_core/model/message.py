@@ -102,7 +102,7 @@ class _Message:
             if not isinstance(value, (str, bytes)) or not 0 < len(as_bytes(value, name)) <= KEY_MAX:
                 raise InvalidMessage(f"{name} must be 1 to {KEY_MAX} bytes of text or bytes, not {worded(value)}")
         if type(self.version) is not int or not 0 <= self.version < SCORE_MAX:
-            raise InvalidMessage(f"version={worded(self.version)} must be a whole number from 0 to 2**53")
+            raise InvalidMessage(f"version={worded(self.version)} must be a whole number from 0 to {SCORE_MAX - 1}")
         if self.headers is not None:
             if not isinstance(self.headers, Mapping):
                 raise InvalidMessage("headers must map text to text")

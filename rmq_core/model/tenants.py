@@ -21,6 +21,7 @@ LIMIT_RULE = "held, <n>/s, <n>/min, <n>/h, '<n> at once', or a rate and '<n> at 
 _LIMIT = re.compile(
     r"(?:(?P<messages>[0-9]{1,7})/(?P<span>s|min|h))?(?:(?:^|(?<=\w) )(?P<at_once>[0-9]{1,7}) at once)?", re.ASCII
 )
+NUL = "\0"
 FROM_RULE = "'header:<name>', 'key:<separator>', or '' where messages say it themselves"
 
 
@@ -34,6 +35,8 @@ def check_tenant(tenant: object) -> None:
         raise InvalidMessage(f"tenant {unencodable(error)}") from None
     if size > TENANT_MAX:
         raise InvalidMessage(f"tenant must be at most {TENANT_MAX} bytes, not {size}")
+    if NUL in tenant:
+        raise InvalidMessage("tenant must not hold U+0000, which no filter and no database can name")
 
 
 def check_tenant_from(rule: object) -> None:
@@ -129,12 +132,16 @@ def limits_of(text: str) -> dict[str, TenantLimit]:
 
 def with_limit(text: str, tenant: str, limit: str) -> str:
     """Those limits with that one of a tenant; "": it has none. Raises `InvalidTopic`."""
+    try:
+        check_tenant(tenant)
+    except InvalidMessage as error:
+        raise InvalidTopic(str(error)) from None
+    if not tenant or "," in tenant or "\n" in tenant or tenant != tenant.strip():
+        raise InvalidTopic(
+            f"a tenant with a limit must have a name without commas and outer spaces, not {tenant!r:.100}"
+        )
     limits = {name: str(each) for name, each in limits_of(text).items() if name != tenant}
     if limit:
-        if not tenant or "," in tenant or "\n" in tenant or tenant != tenant.strip():
-            raise InvalidTopic(
-                f"a tenant with a limit must have a name without commas and outer spaces, not {tenant!r:.100}"
-            )
         limits[tenant] = limit
     wanted = ", ".join(f"{name}={each}" for name, each in limits.items())
     check_limits(wanted)
@@ -160,14 +167,15 @@ def check_weights(weights: object) -> None:
 
 
 def tenant_of(rule: str, headers: Mapping[str, str] | None, key: bytes | None) -> str:
-    """By a topic's rule: the value of a header, or the key up to the separator; "" where there is none."""
+    """By a topic's rule: the value of a header, or the key up to the separator, as far as it can be the name of a
+    tenant (the first bytes, up to U+0000); "" where there is none."""
     how, _, what = rule.partition(":")
     if how == "header":
         raw = (headers or {}).get(what, "").encode(errors="replace")
     else:
         before, separator, _ = (key or b"").partition(what.encode())
         raw = before if separator else b""
-    return raw[:TENANT_MAX].decode(errors="ignore")
+    return raw[:TENANT_MAX].decode(errors="ignore").partition(NUL)[0]
 
 
 @dataclass(frozen=True, slots=True)

@@ -205,7 +205,8 @@ class WorkerInfo:
     ``stale``: results that came too late to count. ``session``: how it stands with ZooKeeper (``shared``: without
     it), ``session_since_ms``: since when. ``weight``: its share of slots beside the others'. ``slots``: what it takes
     from now, by topic. ``versions``: the definition it works by, by topic; unknown of workers older than that field.
-    ``free``: threads that could still be given something to do; None, too.
+    ``free``: threads that could still be given something to do; None, too. ``at_most_once``: of the topics those whose
+    messages are done when they are handed out (``acks="none"``).
     """
 
     name: str
@@ -229,6 +230,7 @@ class WorkerInfo:
     slots: Mapping[str, tuple[int, ...]]
     versions: Mapping[str, int] = field(default_factory=dict)
     free: int | None = None
+    at_most_once: tuple[str, ...] = ()
 
     def owns_slots_of(self, topic: str) -> bool:
         """Whether it works on a topic with owners, so that its epochs still count there."""

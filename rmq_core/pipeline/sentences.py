@@ -96,6 +96,8 @@ def sentence(error: BaseException) -> str:
         )
     if is_transient(error):
         return BUSY
+    if "[MALFORMED_CSV_RECORD" in text:  # before the next: it comes as a file that cannot be read
+        return "a row of it has more or fewer fields than its first line, which names the columns"
     if unreadable := _UNREADABLE.search(text):
         return _damaged(unreadable[1])
     if "Traceback (most recent call last)" in text:

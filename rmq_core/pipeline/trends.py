@@ -10,6 +10,8 @@ reconciliation writes it last. Whoever reads adds the rows up::
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,28 +59,32 @@ class Known:
 
 def known(archive: str) -> dict[str, Known]:
     """By topic, without reading a window. Raises `PipelineError`."""
-    topics = _index(archive).get("topics", {})
-    return {
-        name: Known(int(each["since_ms"]), int(each["complete_ms"]), int(each["unproved"]))
-        for name, each in topics.items()
-    }
+    with _whole(archive):
+        return {
+            name: Known(int(each["since_ms"]), int(each["complete_ms"]), int(each["unproved"]))
+            for name, each in _index(archive).get("topics", {}).items()
+        }
 
 
 def trend(archive: str, topic: str, size: str, since_ms: int, until_ms: int) -> Trend | None:
     """The windows of a topic that begin between two moments (without the latter); None: there are none of it. Raises
     `PipelineError`."""
-    index = _index(archive)
-    found = index.get("topics", {}).get(topic)
-    if found is None:
-        return None
-    complete_ms, oldest_ms = int(found["complete_ms"]), int(index["at_ms"]) - KEPT_MS[size] if size in KEPT_MS else 0
+    with _whole(archive):
+        index = _index(archive)
+        topics = {**index.get("topics", {})}
+        if topic not in topics:
+            return None
+        found = topics[topic]
+        oldest_ms = int(index["at_ms"]) - KEPT_MS[size] if size in KEPT_MS else 0
+        first_ms, complete_ms = max(int(found["since_ms"]), oldest_ms), int(found["complete_ms"])
+        unproved, folders = int(found["unproved"]), [*found["folders"]]
     sums: dict[int, dict[tuple[str, int], int]] = {}
-    for row in _rows(archive, topic, size, since_ms, until_ms, found["folders"]):
+    for row in _rows(archive, topic, size, since_ms, until_ms, folders):
         window = sums.setdefault(row["start_ms"], {})
         key = row["name"], row["bucket"]
         window[key] = window.get(key, 0) + row["n"]
     several = [_window(start_ms, sums[start_ms], start_ms + SIZES[size] <= complete_ms) for start_ms in sorted(sums)]
-    return Trend(topic, size, max(int(found["since_ms"]), oldest_ms), complete_ms, int(found["unproved"]), several)
+    return Trend(topic, size, first_ms, complete_ms, unproved, several)
 
 
 def table(archive: str, topic: str) -> Any:
@@ -94,14 +100,26 @@ def table(archive: str, topic: str) -> Any:
     return found.append_column("topic", pa.array([topic] * found.num_rows))
 
 
+@contextmanager
+def _whole(archive: str) -> Iterator[None]:
+    """What is read of the index in it is what was written there, else that is said."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        words = f"bring its {INDEX} back from a backup ({type(error).__name__}: {error})"
+        raise PipelineError(f"the windows of the archive {archive} are damaged: {words}") from None
+
+
 def _index(archive: str) -> dict[str, Any]:
     from pyarrow import fs
 
     try:
         files, path = fs.FileSystem.from_uri(archive) if "://" in archive else (fs.LocalFileSystem(), archive)
-        said: dict[str, Any] = json.loads(_text(files, path) or "null") or {"format": FORMAT}
+        said: dict[str, Any] = json.loads(_text(files, path) or f'{{"format": {FORMAT}}}')
     except (OSError, ValueError) as error:  # as of a file system that this machine has no library for
         raise PipelineError(f"the windows of the archive {archive} cannot be read: {error}") from None
+    if not isinstance(said, dict) or "format" not in said:
+        raise PipelineError(f"the windows of the archive {archive} are damaged: bring its {INDEX} back from a backup")
     if said.get("format") != FORMAT:
         raise PipelineError(f"the windows of the archive {archive} are of a later release")
     return said

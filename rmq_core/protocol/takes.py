@@ -126,7 +126,8 @@ def cycle(
     args = policy_at(keyspace, topic, slot, epoch, by)
     how, edge = "alone" if alone else "several", "waits" if waits else "" if floor is None else str(floor)
     if isinstance(topic, Group):
-        how = "unsettled" if topic.acks is Acks.NONE and not alone else how
+        if topic.acks is Acks.NONE:  # also of one alone, which else would come back, and be handed out twice
+            how = "unsettled_alone" if alone else "unsettled"
         edge = "waits" if topic.waits else ""
     args += (0 if topic.paused else limit, how, edge)
     if not isinstance(topic, Group):

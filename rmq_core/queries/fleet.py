@@ -77,6 +77,7 @@ def _worker(name: bytes, stored: bytes, now: int) -> WorkerInfo:
         slots=slots,
         versions={_text(topic): _whole(_mapping(values["versions"]), topic) for topic in values.get("versions", ())},
         free=_whole(values, "free") if "free" in values else None,
+        at_most_once=tuple(_text(topic) for topic in values.get("at_most_once", ())),
     )
 
 

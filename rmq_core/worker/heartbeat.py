@@ -89,6 +89,7 @@ class Heartbeat:
                 "session_for_ms": status.for_ms,
                 "weight": status.weight,
                 "versions": {name: runner.definition.version for name, runner in self._topics.items()},
+                "at_most_once": sorted(name for name, runner in self._topics.items() if runner.work.unsettled),
                 "slots": {name: to_ranges(runner.slots) for name, runner in self._topics.items()},
             },
             separators=(",", ":"),

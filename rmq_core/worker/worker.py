@@ -33,6 +33,7 @@ from rmq_core.protocol.scripts import one
 from rmq_core.queries import definitions
 from rmq_core.streams import broadcasts
 from rmq_core.transport.tasks import end
+from rmq_core.worker import at_most_once
 from rmq_core.worker.alone import Alone
 from rmq_core.worker.calling import call
 from rmq_core.worker.calls import calls_through
@@ -230,11 +231,8 @@ class Worker:
             )
         for runner in self._topics.values():
             if runner.work.settles_first:
-                log.warning(
-                    "worker %s consumes %s at most once (acks='none'): what fails, or is in hand when it dies, is lost",
-                    self.name,
-                    runner.name,
-                )
+                said = "; ".join(at_most_once.warnings(runner.definition, isinstance(self._ownership, SharedOwnership)))
+                log.warning("worker %s consumes %s at most once (acks='none'): %s", self.name, runner.name, said)
         await self._heartbeat.begin(started_ms)
         await self._client.wakeups.add(self._client.keyspace.changes, lambda _: self._changed.set())
         for runner in self._topics.values():

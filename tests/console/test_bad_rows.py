@@ -42,6 +42,7 @@ WORKERS: list[Any] = [
     {**GOOD_WORKER, "pid": "many"}, {**GOOD_WORKER, "done_per_s": float("nan")},
     {**GOOD_WORKER, "slots": {"a": "0-9999999"}},
     {**GOOD_WORKER, "topics": None}, {**GOOD_WORKER, "done": True}, {**GOOD_WORKER, "versions": {"a": "x"}},
+    {**GOOD_WORKER, "at_most_once": [5]}, {**GOOD_WORKER, "at_most_once": 7},
 ]  # fmt: skip
 
 

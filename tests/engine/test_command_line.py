@@ -149,7 +149,7 @@ def test_a_dry_run_never_acts(rmq: RMQ, capsys: pytest.CaptureFixture[str]) -> N
     assert main(["cancel", "t", "m", "--dry-run"]) == 2
     assert "--dry-run says" in capsys.readouterr().err
     assert main(["cancel", "t", "--all", "--state", "ready", "--dry-run"]) == 0
-    assert capsys.readouterr().out.startswith("cancel would take 1\nit takes about 0 ms, ")
+    assert capsys.readouterr().out.startswith("cancel would take 1 of what is ready\nit takes about 0 ms, ")
     assert Inspector(rmq).sample(["t"])[0].ready == 1
 
 
@@ -181,6 +181,7 @@ def test_what_waits_is_moved(rmq: RMQ, capsys: pytest.CaptureFixture[str]) -> No
         (["send", "t", "x"], 2, "say once when it is delivered: --priority on a priority topic"),
         (["send", "t", "x", "--priority", "20", "--in-ms", "5"], 2, "say once"),
         (["send", "t", "x", "--priority", "20", "--if-done", "{"], 2, "--if-done is a JSON object"),
+        (["send", "t", "x", "--priority", "20", "--if-dead", '{"if_dead":' * 5_000], 2, "--if-dead is a JSON object"),
         (["send", "t", "x", "--priority", "20", "--if-dead", "{}"], 2, "a follow-up is an object"),
         (["journal", "nowhere"], 1, "nowhere"),
         (["take", "t", "--max", "0"], 2, "--max"),

@@ -67,6 +67,33 @@ def test_a_ledger_that_cannot_be_used_is_refused_in_a_sentence(spark: Any, tmp_p
     assert "lacks the column(s) topic, id" in refused("")
 
 
+def test_what_would_be_read_as_something_else_is_refused(spark: Any, tmp_path: Path) -> None:
+    """Bytes that are no UTF-8, seconds for milliseconds, a time of day: each would find what is not, or nothing."""
+
+    def refused(data: bytes) -> str:
+        (tmp_path / "ledger.csv").write_bytes(data)
+        with pytest.raises(PipelineError) as caught:
+            read_ledger(spark, f"{tmp_path}/ledger.csv", ["work"])
+        return str(caught.value)
+
+    assert "is not written in UTF-8" in refused("topic,id\nwork,Zürich\n".encode("latin-1"))
+    for row in (b"work,a", b"work,a,done,x"):
+        assert "has more or fewer fields than its first line" in refused(
+            b"topic,id,expected\n" + row + b"\nwork,b,done\n"
+        )
+    for odd in ("1795522425", "17955224257440001", "10:00", "T10:00", "0001-01-01", "2026", "9" * 18):
+        assert f"says at '{odd}'; it can say" in refused(f"topic,id,at\nwork,a,{odd}\n".encode())
+    for kind, at in (
+        ("bigint", 2**63 - 1),
+        ("double", float("nan")),
+        ("double", 1e300),
+        ("decimal(38,0)", Decimal(2**64)),
+    ):
+        frame = spark.createDataFrame([("work", "a", at)], f"topic string, id string, at {kind}")
+        with pytest.raises(PipelineError, match="says at "):
+            checked(frame, ["work"])
+
+
 def test_a_ledger_in_a_database(spark: Any, tmp_path: Path) -> None:
     """Derby comes with Spark; it tells names in capitals, as many do."""
     java = spark._jvm.java
@@ -112,6 +139,7 @@ def ids(ledger: Ledger) -> set[bytes]:
 def test_ids_of_any_type_are_ids(spark: Any) -> None:
     for kind, values, wanted in (
         ("bigint", [1, 2**53 + 1], {b"1", b"9007199254740993"}),
+        ("double", [1e40, float("nan"), float("inf")], {b"1.0E40", b"NaN", b"Infinity"}),
         ("double", [12.0, 1e10, 0.5], {b"12", b"10000000000", b"0.5"}),
         ("decimal(20,2)", [Decimal("12.00"), Decimal("0.25")], {b"12", b"0.25"}),
         ("date", [date(2027, 1, 15)], {b"2027-01-15"}),

@@ -17,6 +17,7 @@ from console.api.runs.reconciliations import looker, router
 from console.api.topics.history import LATEST_MS, Bounds, moment_ms
 from console.clock import now_ms
 from console.usecases.runs.calendar import calendar as calendar_of
+from console.usecases.runs.run_places import plain
 from rmq_core.errors import PipelineError
 
 HOUR, DAY = 3_600_000, 86_400_000
@@ -91,7 +92,7 @@ def calendar(request: HttpRequest, wanted: Query[CalendarWanted]) -> dict[str, A
     try:
         found = calendar_of(caller.user, wanted.topic or "", step_ms, from_ms, to_ms)
     except PipelineError as error:
-        raise ApiError(503, "no_windows", str(error)) from None
+        raise ApiError(503, "no_windows", plain(str(error))) from None
     asked = {"topic": wanted.topic, "size": wanted.size, "step_ms": step_ms, "from_ms": from_ms, "to_ms": to_ms}
     return asked | asdict(found) | {"as_of_ms": now_ms()}
 

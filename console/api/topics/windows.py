@@ -14,6 +14,7 @@ from console.api.http.routers import topics
 from console.api.http.schemas import TopicName
 from console.api.topics.history import Bounds, moment_ms
 from console.engine import engine
+from console.usecases.runs.run_places import plain
 from console.usecases.windows import NAMES, Row, rows, windows_of
 from rmq_core.errors import PipelineError
 
@@ -72,7 +73,7 @@ def windows(request: HttpRequest, topic: TopicName, wanted: Query[WindowsWanted]
         since_ms, complete_ms, unproved, found = _read(topic, wanted.size, from_ms, to_ms)
         compared = _read(topic, wanted.size, from_ms - earlier_ms, to_ms - earlier_ms)[-1] if earlier_ms else None
     except PipelineError as error:
-        raise ApiError(503, "no_windows", str(error)) from None
+        raise ApiError(503, "no_windows", plain(str(error))) from None
     return {
         **{"topic": topic, "size": wanted.size, "step_ms": step_ms, "from_ms": from_ms, "to_ms": to_ms},
         **{"since_ms": since_ms, "complete_ms": complete_ms, "unproved": unproved},

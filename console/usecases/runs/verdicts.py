@@ -22,7 +22,7 @@ def findings_by_topic(runs: Iterable[Reconciliation]) -> dict[tuple[Any, str], i
 
 def topics_of(run: Reconciliation) -> Iterator[str]:
     """Those it said something of: not those whose journal is off."""
-    inputs, silent = run.summary.get("inputs"), run.summary.get("without_journal") or []
+    inputs, silent = run.summary.get("inputs"), _list(run.summary.get("without_journal"))
     names = inputs.get("topics") if isinstance(inputs, dict) else None
     for each in names if isinstance(names, list) else run.topics:
         if isinstance(each, str) and each not in silent:
@@ -31,5 +31,9 @@ def topics_of(run: Reconciliation) -> Iterator[str]:
 
 def lacking_topics(run: Reconciliation) -> set[str]:
     """Those whose journal had gaps."""
-    gaps = run.summary.get("gaps") or []
-    return {str(each.get("topic")) for each in gaps if isinstance(each, dict)}
+    return {str(each.get("topic")) for each in _list(run.summary.get("gaps")) if isinstance(each, dict)}
+
+
+def _list(value: object) -> list[Any]:
+    """What a damaged record says instead of a list is nothing, and hides no other run."""
+    return value if isinstance(value, list) else []

@@ -29,6 +29,10 @@ CSV = (".csv", ".csv.gz")
 DRIVERS = {"jdbc:postgresql:": "org.postgresql.Driver"}
 """Java finds a driver by the URL only where it knew it from the beginning; by its name also what came by ``--jars``."""
 NAMED_MOST = 20
+NO_TEXT = "\ufffd"
+"""Stands in what was read as UTF-8 for what is none."""
+FIRST_MS, LAST_MS = 100_000_000_000, 253_402_300_799_999
+"""A moment is in the years 1973 to 9999: what is said in seconds, or in microseconds, would be some other."""
 
 
 @dataclass(frozen=True)
@@ -167,7 +171,7 @@ def read_ledger(session: SparkSession, where: str, topics: list[str], defined: l
             frame = reader.option("multiLine", "true").csv(where)
         else:
             frame = session.read.parquet(where)
-        return checked(frame, topics, shown(where), defined)
+        return checked(frame, topics, shown(where), defined, is_text=path.endswith(CSV))
     except PipelineError:
         raise
     except Exception as error:
@@ -191,8 +195,14 @@ def shown(where: str) -> str:
     return (f"{':'.join(account.split(':')[:2])}:…@{host}" if at else head) + hash + table
 
 
-def checked(frame: DataFrame, topics: list[str], where: str = "ledger", defined: list[str] | None = None) -> Ledger:
-    """What a table says as a ledger. Raises `PipelineError`."""
+def checked(
+    frame: DataFrame,
+    topics: list[str],
+    where: str = "ledger",
+    defined: list[str] | None = None,
+    is_text: bool = False,
+) -> Ledger:
+    """What a table says as a ledger. ``is_text``: it was read as UTF-8. Raises `PipelineError`."""
     from pyspark.sql import functions as F
 
     # Many databases tell names in capitals, many programs begin a file with a mark of its encoding.
@@ -227,6 +237,11 @@ def checked(frame: DataFrame, topics: list[str], where: str = "ledger", defined:
     mine = [row for name, row in counts.items() if name in topics]
     others = sorted(((row.rows, name) for name, row in counts.items() if name not in topics), reverse=True)
     ours = rows.where(F.col("topic").isin(topics) & F.col("id").isNotNull())
+    if is_text and any(row.no_text for row in mine):
+        raise PipelineError(
+            f"the business ledger {where} is not written in UTF-8: some of its ids have other bytes. Write it so, or as"
+            " Parquet, where an id can be bytes"
+        )
     if any(row.strange for row in mine):
         strange = ours.where(~F.col("expected").isin(*EXPECTED)).select("expected").distinct().limit(5).collect()
         raise PipelineError(
@@ -235,8 +250,8 @@ def checked(frame: DataFrame, topics: list[str], where: str = "ledger", defined:
         )
     if odd := [row.odd for row in mine if row.odd is not None]:
         raise PipelineError(
-            f"the business ledger {where} says at {odd[0]!r}; it can say a time as 2027-01-15T10:00:00Z, or in ms since"
-            " 1970"
+            f"the business ledger {where} says at {odd[0]!r:.100}; it can say a time as 2027-01-15T10:00:00Z, or in ms"
+            " since 1970, in the years 1973 to 9999"
         )
     if wrong := [row.not_a_hash for row in mine if row.not_a_hash is not None]:
         raise PipelineError(
@@ -261,8 +276,8 @@ def checked(frame: DataFrame, topics: list[str], where: str = "ledger", defined:
 
 def _counts(rows: DataFrame, known: set[str]) -> DataFrame:
     """Per known topic (``of``; null: any other), in one pass: ``rows``, those ``without_id``, those of which something
-    ``strange`` is expected, a time that cannot be read (``odd``), what is ``not_a_hash``, and the first and the last
-    time."""
+    ``strange`` is expected, those whose id has what is ``no_text``, a time that cannot be read (``odd``), what is
+    ``not_a_hash``, and the first and the last time."""
     from pyspark.sql import functions as F
 
     named = F.col("id").isNotNull()
@@ -278,6 +293,7 @@ def _counts(rows: DataFrame, known: set[str]) -> DataFrame:
         F.count("*").alias("rows"),
         F.count_if(~named).alias("without_id"),
         F.count_if(named & ~F.col("expected").isin(*EXPECTED)).alias("strange"),
+        F.count_if(F.contains("id", F.encode(F.lit(NO_TEXT), "utf-8"))).alias("no_text"),
         F.max(odd).alias("odd"),
         F.max(wrong).alias("not_a_hash"),
         F.min(at_ms).alias("first_ms"),
@@ -300,7 +316,9 @@ def _identity(frame: DataFrame, where: str) -> Column:
         )
     text = id.cast("string")
     if isinstance(kind, T.DoubleType | T.FloatType | T.DecimalType):  # 12 is 12, not 12.0
-        text = F.when(id == F.floor(id), F.floor(id).cast("decimal(38,0)").cast("string")).otherwise(text)
+        # Of a floating number null where it is none, as NaN, or has more digits.
+        whole = F.floor(id) if isinstance(kind, T.DecimalType) else id.try_cast("decimal(38,0)")
+        text = F.when(whole == id, whole.cast("decimal(38,0)").cast("string")).otherwise(text)
     return F.encode(text, "utf-8")
 
 
@@ -321,16 +339,25 @@ def _hash(frame: DataFrame, where: str) -> Column:
 
 
 def _moment(frame: DataFrame, where: str) -> Column:
-    """``at`` in ms; null where it cannot be read."""
+    """``at`` in ms; null where it cannot be read, or can be no moment of a message."""
+    from pyspark.sql import functions as F
+
+    ms = _read_moment(frame, where)
+    return F.when(ms.between(FIRST_MS, LAST_MS), ms)
+
+
+def _read_moment(frame: DataFrame, where: str) -> Column:
     from pyspark.sql import functions as F
     from pyspark.sql import types as T
 
     kind, at = frame.schema["at"].dataType, F.col("at")
     if isinstance(kind, T.NumericType):
-        return at.cast("long")
+        return at.try_cast("long")
     if isinstance(kind, T.StringType):
         number = F.when(at.rlike(r"^\s*\d{9,18}\s*$"), F.trim(at).cast("long"))
-        return F.coalesce(number, F.unix_millis(F.try_to_timestamp(at)))
+        # A time of day alone would be of the day of the run.
+        dated = F.when(at.rlike(r"^\s*\d{4}-\d"), at)
+        return F.coalesce(number, F.unix_millis(F.try_to_timestamp(dated)))
     if isinstance(kind, T.DateType | T.TimestampType | T.TimestampNTZType):
         return F.unix_millis(at.cast("timestamp"))
     raise PipelineError(f"the column at of the business ledger {where} is a {kind.simpleString()}; it must be a time")

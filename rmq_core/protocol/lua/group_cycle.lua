@@ -2,7 +2,7 @@
 -- KEYS   the slot's keys of the group
 -- ARGV   as of cycle.lua; in the place of the least priority stands whether entries behind one that failed wait for it
 --        (waits|''), and behind how many are given back until when nothing is taken (ms), and the most bytes to take.
---        How (several|alone|unsettled): `unsettled` is several of a group whose new entries nobody settles
+--        How (several|alone|unsettled|unsettled_alone): `unsettled` is of a group whose new entries nobody settles
 -- reply  as of cycle.lua, where the third and fourth are of entries that came back, whose bodies may be names and values;
 --        and behind it the new ones: {id, content or {name, value, …}, …}
 -- include shared/slot.lua
@@ -43,7 +43,7 @@ if now < paused_until_ms or ARGV[POLICY + 5] == 'waits' and must_wait() then
   limit = 0
 end
 local returned, bodies, given, suspects_next, cut = take(
-  limit, how == 'alone', how == 'unsettled', tonumber(ARGV[POLICY + 10])
+  limit, how == 'alone' or how == 'unsettled_alone', how == 'unsettled' or how == 'unsettled_alone', tonumber(ARGV[POLICY + 10])
 )
 write_counts()
 local next_due_ms = now

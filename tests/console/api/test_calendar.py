@@ -124,3 +124,28 @@ def test_what_makes_no_sense_is_refused(viewer: Caller, query: str) -> None:
 
 def test_the_end_of_time_is_no_failure(viewer: Caller) -> None:
     assert viewer.get("/reconciliations/calendar?from=9999-12-01T00:00:00Z&to=253402300799000").status_code == 200
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x", "[]", '"x"', '{"format":1,"topics":[]}', '{"format":1,"topics":{"orders":{}}}', '{"format":2}',
+        '{"format":1,"topics":{"orders":null}}',
+        '{"format":1,"topics":{"orders":{"since_ms":1e400,"complete_ms":1,"unproved":0}}}',
+    ],
+)  # fmt: skip
+def test_windows_that_are_damaged_are_said_and_no_path_of_the_server(viewer: Caller, archive: Path, text: str) -> None:
+    (archive / INDEX).write_text(text)
+    for path in (f"/reconciliations/calendar?{WEEK}", f"/topics/orders/windows?size=day&{WEEK}"):
+        said = problem(viewer("GET", path), 503, "no_windows")["message"]
+        assert said.startswith("the windows of the archive archive ") and str(archive.parent) not in said
+
+
+@pytest.mark.parametrize("summary", [{"without_journal": 5}, {"gaps": {"a": 1}}, {"gaps": "x"}, {"inputs": []}, []])
+def test_a_damaged_record_hides_no_other_run(viewer: Caller, summary: Any) -> None:
+    ended(1, 3, ["orders"], found="orders")
+    damaged = ended(1, 4, ["orders"])
+    Reconciliation.objects.filter(pk=damaged.pk).update(summary=summary)
+    found = viewer.ok("GET", f"/reconciliations/calendar?{WEEK}")
+    assert states(found)[1] == "findings"
+    assert viewer.ok("GET", "/reconciliations/clean")

@@ -39,7 +39,22 @@ def test_each_has_their_own(queue: Queue, as_role: Callable[..., Client], caller
     assert Preferences.objects.count() == 1
 
 
-@pytest.mark.parametrize("name", ["Asia/Tokio", "Europe", "../etc/passwd", "/etc/passwd", "UTC+9 or so", "."])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Asia/Tokio",
+        "Europe",
+        "../etc/passwd",
+        "/etc/passwd",
+        "UTC+9 or so",
+        ".",
+        "localtime",
+        "Factory",
+        "posixrules",
+        "right/UTC",
+        "posix/UTC",
+    ],
+)
 def test_a_zone_that_is_none_is_refused(queue: Queue, caller: Callable[..., Caller], name: str) -> None:
     who = caller("Viewer")
     found = problem(who("PUT", "/me/preferences", {"time_zone": name}), 422, "bad_request")

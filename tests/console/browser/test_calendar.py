@@ -105,6 +105,22 @@ def test_days_hours_and_the_way_to_the_run(open_page: Open, days: int, topic: st
     expect(page.get_by_role("region", name="Findings")).to_contain_text(topic)
 
 
+def test_the_address_of_a_day_leads_there(open_page: Open, days: int, topic: str) -> None:
+    page = open_page(f"/reconciliation/?calendar={topic}&day={day(days - 3 * DAY_MS)}")
+    card = page.get_by_role("region", name="Calendar", exact=True)
+    expect(card.get_by_role("table", name="Hours").get_by_role("button")).to_have_count(24)
+    expect(card).to_contain_text(f"{day(days - 3 * DAY_MS)}: 3 findings")
+    expect(card.get_by_role("link", name="The run of")).to_be_visible()
+
+
+@pytest.mark.parametrize("odd", ["9999-12-31", "1969-12-31", "2026-02-30", "2026-13-01"])
+def test_the_address_of_no_day_is_that_of_the_calendar(open_page: Open, days: int, topic: str, odd: str) -> None:
+    page = open_page(f"/reconciliation/?calendar={topic}&day={odd}")
+    card = page.get_by_role("region", name="Calendar", exact=True)
+    expect(card.get_by_role("button", name=f"{day(days - DAY_MS)}: complete")).to_be_visible()
+    expect(card.get_by_text("Hours of")).to_be_hidden()
+
+
 def test_of_a_topic_of_which_nothing_is_known(open_page: Open, queue: Queue, topic: str) -> None:
     page = open_page(f"/reconciliation/?calendar={topic}")
     card = page.get_by_role("region", name="Calendar", exact=True)

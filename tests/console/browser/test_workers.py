@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from collections.abc import Callable, Iterator
@@ -11,6 +12,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from rmq_core import Delivery, Inspector, PriorityMessage, Topic, TopicKind, listener
+from rmq_core.protocol.scripts import Call, script
 from tests.console.browser.conftest import make_people
 from tests.console.stack import Stack
 from tests.support.waiting import wait_until
@@ -113,3 +115,23 @@ def test_slots_that_have_owners_stay_owned(open_page: Callable[..., Page]) -> No
     dialog.locator("button[type=submit]").click()
     expect(dialog.get_by_role("alert")).to_contain_text("still owns slots of this topic: stop such workers first.")
     page.problems.clear()  # type: ignore[attr-defined]  (the browser reports the 422)
+
+
+def test_who_consumes_at_most_once_is_marked(stack: Stack, open_page: Callable[..., Page]) -> None:
+    about = {
+        "host": "here", "pid": 7, "topics": ["parcels"], "started_ms": 1, "threads": 2, "in_flight": 0, "done": 0,
+        "failed": 0, "done_per_s": 0.0, "stuck": 0, "version": "1", "state": "running", "stale": 0, "slots": {},
+        "session": "shared", "session_for_ms": 0, "weight": 1, "versions": {}, "at_most_once": ["parcels"],
+    }  # fmt: skip
+    fleet, topic = open_page("/workers/"), open_page("/topics/parcels/")
+    with stack.client() as client:
+
+        def marked() -> bool:
+            """It reports itself as a worker does, and pages hear of it."""
+            call = Call(script("heartbeat"), [client.keyspace.workers], ["lossy", json.dumps(about), 3_600_000])
+            client.connection.run([call])
+            return row(fleet, "lossy").get_by_text("At most once").count() + topic.locator(
+                "#rc-topic-state").get_by_text("At most once").count() == 2  # fmt: skip
+
+        wait_until(marked, timeout_s=30, what="the worker's row and the topic's page say so")
+    assert row(fleet, "worker-1").get_by_text("At most once").count() == 0

@@ -97,6 +97,7 @@ def test_jitter_is_the_same_for_a_tick_wherever_it_is_drawn() -> None:
         ({"cron": "61 * * * *"}, "cron"),
         ({"cron": "* * * * *", "time_zone": "Mars/Base"}, "time_zone"),
         ({"cron": "* * * * *", "time_zone": "../etc"}, "time_zone"),
+        ({"cron": "* * * * *", "time_zone": "localtime"}, "time_zone"),
         ({"every_ms": 10}, "every_ms"),
         ({"every_ms": True}, "every_ms"),
         ({"every_ms": 1_000, "jitter_ms": -1}, "jitter_ms"),

@@ -59,7 +59,8 @@ def worlds(queue: Queue, db: None) -> Queue:
     queue.client.send("orders", "a", in_ms=3_600_000, headers={AFTER_HEADER: f"{HIDDEN}-orders 0 x"}, **both)
     queue.client.define_route(Route.from_mapping({"name": f"{HIDDEN}-r", "source": "orders",
                                                   "targets": [{"topic": f"{HIDDEN}-events"}]}))  # fmt: skip
-    queue.worker("w1", topics=["orders", f"{HIDDEN}-orders"], versions={f"{HIDDEN}-orders": 1, "orders": 1})
+    both_topics = ["orders", f"{HIDDEN}-orders"]
+    queue.worker("w1", topics=both_topics, versions=dict.fromkeys(both_topics, 1), at_most_once=both_topics)
     queue.worker(f"{HIDDEN}-w", topics=[f"{HIDDEN}-orders"])
     _rows(queue.inspector.now_ms())
     topic_history.look(queue.inspector.topics(), queue.inspector.now_ms())

@@ -136,7 +136,7 @@ def test_lists_have_what_is_theirs(worlds: Queue, browser: Client) -> None:
     assert [each["name"] for each in ask(browser, "GET", "/topics").json()["topics"]] == ["events", "orders"]
     assert ask(browser, "GET", "/dead").json()["dead"] == 1
     (worker,) = ask(browser, "GET", "/workers").json()["workers"]
-    assert (worker["topics"], worker["versions"]) == ({"orders": 0}, {"orders": 1})
+    assert (worker["topics"], worker["versions"], worker["at_most_once"]) == ({"orders": 0}, {"orders": 1}, ["orders"])
     me = ask(browser, "GET", "/me").json()
     assert (me["topics"], me["role"]) == (["orders", "events*"], None)
 

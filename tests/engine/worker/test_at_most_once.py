@@ -26,6 +26,7 @@ from rmq_core import (
 from rmq_core.errors import ConfigurationError
 from rmq_core.ownership.config import ZooKeeperConfig
 from rmq_core.testing import Drained, TestQueue
+from rmq_core.worker.at_most_once import warnings
 from rmq_core.worker.settling import Settling
 from tests.engine.worker.at_most_once_program import main
 from tests.engine.worker.bench import WorkerBench
@@ -108,6 +109,8 @@ async def test_what_it_raises_is_said_and_nothing_comes_again(
     with caplog.at_level(logging.WARNING):
         async with bench.running(at_most_once(flavour, act), hooks=[Mourning()]) as worker:
             await wait_until_async(lambda: len(seen) == 2, what="both")
+            (told,) = bench.inspector.workers()
+            assert told.at_most_once == ("work",), "whoever watches the fleet is told"
     assert (seen, died) == (["bad", "good"], [])
     assert is_done(bench, 2)
     assert "work[0]: 'bad' " + said in caplog.text
@@ -333,3 +336,47 @@ def test_the_test_queue_does_alike() -> None:
             (follows,) = queue.rmq.take("next", 10)
             assert follows.text == "after good"
             queue.rmq.ack(follows)
+
+
+async def test_it_says_which_promises_of_its_topic_end(bench: WorkerBench, caplog: pytest.LogCaptureFixture) -> None:
+    """Two workers that share the slot: the next version begins while the first is handled, and both said so before."""
+    bench.topic(in_order=True, first_version=1)
+    running, two = threading.Semaphore(0), threading.Event()
+
+    def act(_: Delivery) -> None:
+        running.release()
+        two.wait(10)
+
+    for version in (1, 2):
+        bench.rmq.send("work", f"v{version}", priority=20, key="k", version=version)
+    with caplog.at_level(logging.WARNING):
+        async with bench.running(at_most_once("sync", act)), bench.running(at_most_once("sync", act)):
+            for _ in range(2):
+                assert await asyncio.to_thread(running.acquire, timeout=10), "both run"
+            two.set()
+    assert caplog.text.count("may begin the next version of a key meanwhile (in_order)") == 2
+    assert is_done(bench, 2)
+
+
+def test_what_no_longer_holds_is_said_of_those_it_concerns() -> None:
+    def said(shared: bool = True, **options: Any) -> str:
+        return "; ".join(warnings(Topic("work", TopicKind.PRIORITY, **options), shared))
+
+    assert said() == said(shared=False, in_order=True) == "what fails, or is in hand when it dies, is lost"
+    assert "nothing waits behind what failed" in said(on_failure="wait")
+    assert "counts none of it" in said(fair=True, tenant_limits="acme=3 at once", shared=False)
+    assert "counts none of it" not in said(fair=True, tenant_limits="acme=held")
+
+
+def test_one_entry_of_a_group_is_done_as_several_are() -> None:
+    calls = []
+    with TestQueue() as queue:
+        queue.define(Topic("events", TopicKind.STREAM))
+        listening = Listener("events", lambda given: calls.append(given.text), group="mails", acks="none")
+        queue.send("events", "e1")
+        assert queue.drain(listening) == Drained(done=1, failed=0)
+        (sample,) = queue.inspector.sample(["events@mails"])
+        assert (sample.counters.acked, sample.prepare) == (1, 0)
+        queue.advance(minutes=10)
+        assert queue.drain(listening) == Drained(done=0, failed=0)
+    assert calls == ["e1"]

@@ -7,6 +7,7 @@ import { Live } from "../core/live.js";
 import { page, topicAddress } from "../core/page.js";
 import { fill, gettext, ngettext } from "../core/text.js";
 import { actionButton } from "../parts/actions.js";
+import { atMostOnce } from "../parts/atmostonce.js";
 import { guardedLink } from "../parts/guardedbutton.js";
 import { showProblems } from "../parts/problems.js";
 import { WAITING } from "../parts/states.js";
@@ -228,8 +229,9 @@ function journal(/** @type {NonNullable<Live.TopicFrame["journal"]>} */ state) {
 
 function showState(/** @type {Live.Topic} */ topic, /** @type {Shown | null} */ shown = frame) {
   const badge = byId("rc-topic-state");
-  const state = topicState(topic, shown);
-  if (badge.firstElementChild?.outerHTML !== state.outerHTML) replace(badge, state);
+  const marks = [topicState(topic, shown), ...(shown?.at_most_once ? [atMostOnce()] : [])];
+  const text = marks.map((each) => each.outerHTML).join("");
+  if ([...badge.children].map((each) => each.outerHTML).join("") !== text) replace(badge, marks);
   const place = byId("rc-topic-actions");
   if (live.replay) return; // what can be done is done now
   const paused = topic.paused || (frame !== null && frame.at_ms < topic.paused_until_ms);

@@ -5,6 +5,7 @@ import { shortcut } from "../core/keys.js";
 import { Live } from "../core/live.js";
 import { page, topicAddress } from "../core/page.js";
 import { fill, gettext } from "../core/text.js";
+import { atMostOnce } from "../parts/atmostonce.js";
 import { Tile, tileRow } from "../parts/tiles.js";
 import { fleetButton } from "../topics/fleetactions.js";
 import { Timeline } from "../topics/timeline.js";
@@ -207,6 +208,7 @@ function showWorker(/** @type {Live.Fleet} */ frame, /** @type {Live.FleetWorker
         h("a", { class: "rc-link", href: topicAddress(topic, "slots") }, topic),
         ` ${count(number)} `,
         followed(frame, worker, topic),
+        worker.at_most_once?.includes(topic) ? [" ", atMostOnce()] : null,
       ),
     ),
   );

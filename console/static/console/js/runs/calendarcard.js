@@ -9,7 +9,7 @@ import { dateTime, exact } from "../core/format.js";
 import { page } from "../core/page.js";
 import { fill, gettext, messageOf, ngettext } from "../core/text.js";
 import { CalendarGrid } from "./calendargrid.js";
-import { dayText, hourText, SIGNS, STATES } from "./calendarwords.js";
+import { dayOf, dayText, hourText, SIGNS, STATES } from "./calendarwords.js";
 
 const AGAIN_MS = 60_000;
 const DAY = 86_400_000;
@@ -20,7 +20,7 @@ export class CalendarCard {
     this.shown = "";
     this.asTable = false;
     /** The day whose hours are shown, as 2026-11-24; "": none. */
-    this.day = /^\d{4}-\d\d-\d\d$/.test(param("day")) ? param("day") : "";
+    this.day = dayOf(param("day")) === null ? "" : param("day");
     /** @type {Api.Calendar | null} */
     this.found = null;
     /** @type {Api.Calendar | null} */
@@ -80,8 +80,8 @@ export class CalendarCard {
     const { chosen, day } = this;
     const topic = chosen || null;
     try {
-      const at = Date.parse(`${day}T00:00:00Z`);
-      const hourly = Number.isNaN(at) ? null : { topic, size: "hour", from: at, to: at + DAY };
+      const at = dayOf(day);
+      const hourly = at === null ? null : { topic, size: "hour", from: at, to: at + DAY };
       /** @type {[Api.Calendar, Api.Calendar | null]} */
       const [found, hours] = await Promise.all([
         get("reconciliations/calendar", { topic }),
@@ -110,6 +110,7 @@ export class CalendarCard {
     this.hours = hours;
     this.showTopics(found.topics);
     this.render();
+    if (this.day && !this.detail.firstChild) this.showDay(); // as somebody who was sent the address
   }
 
   showTopics(/** @type {string[]} */ names) {
@@ -171,12 +172,16 @@ export class CalendarCard {
   openDay(/** @type {string} */ day) {
     this.day = this.day === day ? "" : day;
     setParams({ day: this.day });
-    const window = this.found?.windows.find((each) => dayText(each.at_ms) === this.day);
-    if (window) this.showDetail(window, dayText);
-    else replace(this.detail);
+    this.showDay();
     if (!this.day && this.found) this.show(this.found, null);
     this.days.mark(this.day);
     if (this.day) this.load(true);
+  }
+
+  showDay() {
+    const window = this.found?.windows.find((each) => dayText(each.at_ms) === this.day);
+    if (window) this.showDetail(window, dayText);
+    else replace(this.detail);
   }
 
   /**
