@@ -207,6 +207,10 @@ class Archive:
             if row.get("updated_ms", row.get("at_ms", 0)) > gone.get(name, -1)
         ]
 
+    def all_definitions(self) -> list[Topic]:
+        """Every definition of a topic that was ever noted, also of those that were deleted since."""
+        return [Topic.from_stored(row["definition"]) for row in self._notes() if row.get("definition")]
+
     def versions(self) -> list[tuple[str, int, int]]:
         """Name, number and time (ms) of each definition there was; not those of releases that noted no time."""
         return [(row["name"], row["version"], row["updated_ms"]) for row in self._notes() if row.get("updated_ms")]
