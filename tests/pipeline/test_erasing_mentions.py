@@ -55,12 +55,16 @@ def live(client: RMQ) -> None:
     client.define(Topic("ship", TopicKind.PRIORITY, merge="never", **FULL))
     client.define(Topic("mail", TopicKind.PRIORITY, **FULL))
     client.define(Topic("news", TopicKind.STREAM, slots=1, journal="full"))
-    thanks = Addressed("mail", "thank you, ann", priority=100, key="ann-thanks", if_done=Addressed("mail", "bob", priority=50))
+    thanks = Addressed(
+        "mail", "thank you, ann", priority=100, key="ann-thanks", if_done=Addressed("mail", "bob", priority=50)
+    )
     shipped = Addressed("ship", "ann lives here", priority=100, if_done=thanks, headers={"to": "ann"})
     unpaid = Addressed("mail", "ann has not paid", priority=100, key="ann-unpaid")
     client.send("pay", "order one", priority=100, key="order-1", if_done=shipped, if_dead=unpaid)
     client.send("pay", "order two", priority=100, key="order-2", if_dead=unpaid)
-    client.send("pay", "order four", priority=100, key="order-4", if_done=Addressed("news", "ann has paid", slot_basis="x"))
+    client.send(
+        "pay", "order four", priority=100, key="order-4", if_done=Addressed("news", "ann has paid", slot_basis="x")
+    )
 
 
 def drained(client: RMQ, topic: str) -> list[bytes]:
@@ -152,7 +156,10 @@ def test_what_others_say_of_erased_messages_goes(spark: Any, server: EmbeddedRed
 
         # What is lost is known as it is told of now.
         kept = Archive(spark, str(path)).read().where("body IS NOT NULL")
-        hashes = {(r.topic, bytes(r.id), r.h) for r in kept.select("topic", "id", content_hash(kept.body).alias("h")).collect()}
+        hashes = {
+            (r.topic, bytes(r.id), r.h)
+            for r in kept.select("topic", "id", content_hash(kept.body).alias("h")).collect()
+        }
         assert {each[:2] for each in carried(spark, path)} == {("pay", b"order-2"), ("pay", b"order-3")}
         assert carried(spark, path) <= hashes
         for asked in (inputs, replace(inputs, from_scratch=True)):

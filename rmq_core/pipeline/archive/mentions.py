@@ -80,7 +80,9 @@ def told(events: DataFrame) -> dict[Told, bytes]:
     """Of those of the events (``of``: their topic) whose ids nobody can foretell, what they followed, and their ids."""
     from pyspark.sql import functions as F
 
-    unforeseen = (F.substring("body", 1, 1) == F.lit(bytearray(ENTRY_FORMAT))) | F.startswith("id", F.lit(bytearray(b"then-")))
+    unforeseen = (F.substring("body", 1, 1) == F.lit(bytearray(ENTRY_FORMAT))) | F.startswith(
+        "id", F.lit(bytearray(b"then-"))
+    )
     several = events.where(_may_mention() & unforeseen).select("of", "id", "body").distinct()
     known = {}
     for row in several.toLocalIterator():
