@@ -6,7 +6,6 @@ One archive for all: whatever is done with it afterwards, nothing of Ann's comes
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -16,9 +15,8 @@ import msgpack
 import pyarrow.parquet as pq
 import pytest
 
-from rmq_core import RMQ, Addressed, Control, Inspector, PriorityMessage, Topic, TopicKind
+from rmq_core import RMQ, Addressed, Control, Inspector, Topic, TopicKind
 from rmq_core.embedded.redis import EmbeddedRedis
-from rmq_core.errors import PipelineError
 from rmq_core.model.bodies import decode_body
 from rmq_core.model.follow_ups import AFTER_HEADER, THEN_HEADER
 from rmq_core.model.ids import MessageRef, id_to_text
