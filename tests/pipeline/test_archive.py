@@ -234,7 +234,7 @@ def test_an_archive_without_its_checkpoint_does_not_say_that_it_knows_nobody(
         lambda: erase(spark, options, path, ids=[b"anybody"]),
     )
     for ask in asking:
-        with pytest.raises(PipelineError, match="has events, but its checkpoint, .* is gone or has lost files"):
+        with pytest.raises(PipelineError, match="has events, but its checkpoint, which says"):
             ask()
     first.parent.mkdir(parents=True)
     first.write_text("of the first batch, which is being written just now")

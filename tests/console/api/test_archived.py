@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -106,6 +107,13 @@ def test_an_archive_that_cannot_be_read_is_said(viewer: Caller, archive: Path) -
     answer = viewer.get("/topics/orders/archived/a")
     problem(answer, 503, "no_archive")
     assert str(archive.parent) not in answer.content.decode()
+
+
+def test_an_archive_without_its_checkpoint_is_said(viewer: Caller, archive: Path) -> None:
+    shutil.rmtree(archive / "checkpoint")
+    answer = viewer.get("/topics/orders/archived/a")
+    problem(answer, 503, "no_archive")
+    assert "checkpoint" in answer.json()["message"] and str(archive) not in answer.content.decode()
 
 
 @pytest.mark.parametrize("day", ["notadate", "9999-99-99"])
