@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from rmq_core.errors import InvalidMessage
@@ -57,6 +58,19 @@ class Gone:
     told: Mapping[Told, bytes] = field(default_factory=dict)
     topics: Mapping[str, tuple[Topic, ...]] = field(default_factory=dict)
 
+    @cached_property
+    def _afters(self) -> dict[bytes, set[str]]:
+        found: dict[bytes, set[str]] = {}
+        for each in self.told:
+            if before := followed(each.after):
+                found.setdefault(before.id, set()).add(each.after)
+        return found
+
+    def afters(self, topic: str, slots: Collection[int], id: bytes) -> set[str]:
+        """What `AFTER_HEADER` may say of what follows a message: a route takes it, with what is to follow it, to
+        another topic, where it mostly keeps its id."""
+        return {after_text(topic, slot, id) for slot in slots} | self._afters.get(id, set())
+
     def has(self, topic: str, id: bytes) -> bool:
         """Whether this message is erased."""
         if (topic, id) in self.kept or (self.scope is not None and topic not in self.scope):
@@ -90,7 +104,7 @@ def redacted(topic: str, slot: int, id: bytes, body: bytes, gone: Gone) -> tuple
             found.append(one)
             told[AFTER_HEADER] = " ".join((*after.split(" ", 2)[:2], id_to_text(NO_ID)))
         if isinstance(then, str):
-            told[THEN_HEADER] = _plan(then, {after_text(topic, slot, id)}, gone, found)
+            told[THEN_HEADER] = _plan(then, gone.afters(topic, (slot,), id), gone, found)
         return json.dumps(told, separators=(",", ":")).encode() if len(found) > known else headers
 
     if not any(mark in body for mark in MARKS):
@@ -161,7 +175,7 @@ def _node(value: dict[str, Any], parents: set[str], gone: Gone, found: list[Ment
     if id is not None:
         found.append(Mentioned(given.topic, id))
         return {"topic": given.topic, ERASED: True}
-    own = {after_text(given.topic, slot, form.id) for form in forms for slot in form.slots}
+    own = {after for form in forms for after in gone.afters(given.topic, form.slots, form.id)}
     return _followers(value, own, gone, found)
 
 

@@ -159,6 +159,14 @@ def test_erased_one_after_the_other_nothing_is_left_of_any(steps: list[dict[str,
     }
 
 
+@given(plans())
+def test_what_was_to_follow_it_is_found_where_a_route_has_taken_it_on(steps: list[dict[str, Any]]) -> None:
+    first, mine, *_ = sent_of([steps[0] | {"topic": "merging"}, *steps[1:]])
+    told = {one: mine.id for one in [told_of(mine.topic, mine.body)] if one}
+    gone = Gone(frozenset({(mine.topic, mine.id)}), topics=KNOWN, told=told)
+    assert redacted("before", 3, first.id, first.body, gone)[1] == [Mentioned(mine.topic, mine.id)]
+
+
 DENSE: dict[str, Any] = {"separators": (",", ":"), "ensure_ascii": False}
 
 
