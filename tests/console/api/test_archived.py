@@ -96,6 +96,12 @@ def test_what_nobody_knows_is_not_found(viewer: Caller, tmp_path: Path, settings
     assert found == {"lives": [], "first": None, "last": None, "before": None}
 
 
+def test_what_was_erased_is_nobodys(viewer: Caller, archive: Path) -> None:
+    """Its transitions have an empty id, whose text stands in the header of what followed it."""
+    write_archive(archive, "orders", 3, rows_of(b""))
+    assert viewer.ok("GET", "/topics/orders/archived/%25")["lives"] == []
+
+
 def test_an_archive_that_cannot_be_read_is_said(viewer: Caller, archive: Path) -> None:
     for file in archive.rglob("*.parquet"):
         file.write_bytes(b"no parquet")
