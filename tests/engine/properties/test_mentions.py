@@ -167,6 +167,22 @@ def test_what_was_to_follow_it_is_found_where_a_route_has_taken_it_on(steps: lis
     assert redacted("before", 3, first.id, first.body, gone)[1] == [Mentioned(mine.topic, mine.id)]
 
 
+def test_who_is_meant() -> None:
+    """By id or slot basis, in the topics that are asked for, and not what is kept."""
+    then = Addressed("merging", "of ann", priority=500, key="ann-1", slot_basis="ann")
+    sent = stored(TOPICS["merging"], composed(Addressed("merging", "x", priority=500, key="k", if_done=then)))
+
+    def mentioned(**of: Any) -> list[Mentioned]:
+        return redacted(*sent, Gone(topics=KNOWN, **of))[1]
+
+    ann = Mentioned("merging", b"ann-1")
+    assert mentioned(ids=frozenset({b"ann-1"})) == mentioned(bases=frozenset({b"ann"})) == [ann]
+    assert mentioned(ids=frozenset({b"ann"})) == mentioned(messages=frozenset({("never", b"ann-1")})) == []
+    assert mentioned(ids=frozenset({b"ann-1"}), scope=frozenset({"merging"})) == [ann]
+    assert mentioned(ids=frozenset({b"ann-1"}), scope=frozenset({"never"})) == []
+    assert mentioned(bases=frozenset({b"ann"}), kept=frozenset({("merging", b"ann-1")})) == []
+
+
 DENSE: dict[str, Any] = {"separators": (",", ":"), "ensure_ascii": False}
 
 
