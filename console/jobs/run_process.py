@@ -209,9 +209,9 @@ def _let_go(each: dict[str, Any]) -> dict[str, Any]:
 
 
 def _erased(report: dict[str, Any]) -> dict[str, Any]:
-    """What an erasure did, and what it left, and why (`redis`, `journal`)."""
+    """What an erasure did, and what it left, and why (`redis`, `journal`, `mention`)."""
     left = [{name: shown(str(each[name])) for name in ("topic", "id", "why")} for each in report["left"]]
-    counts = {name: int(report[name]) for name in ("messages", "transitions", "days", "open")}
+    counts = {name: int(report[name]) for name in ("messages", "transitions", "days", "open", "mentioning")}
     return {**counts, "left": left[:LEFT_MOST], "left_n": len(left)}
 
 

@@ -14,7 +14,7 @@ FIGURES = (
     *("lateness_p50_ms", "lateness_p95_ms", "lateness_p99_ms"),
     *("end_to_end_p50_ms", "end_to_end_p95_ms", "end_to_end_p99_ms"),
 )
-ERASED = ("messages", "transitions", "days", "open", "records", "findings", "left_n")
+ERASED = ("messages", "transitions", "days", "open", "records", "findings", "mentioning", "record_mentions", "left_n")
 SECRET = frozenset({"message", "error", "body", "content"})
 
 

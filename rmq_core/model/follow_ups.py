@@ -10,6 +10,8 @@ from operator import index
 from typing import Any, NamedTuple, SupportsIndex
 
 from rmq_core.errors import InvalidMessage
+from rmq_core.model.bodies import digest
+from rmq_core.model.ids import id_to_text
 from rmq_core.model.json_text import to_json
 from rmq_core.model.text import worded
 
@@ -22,6 +24,8 @@ MARK = f'"{THEN_HEADER}"'.encode()
 FOLLOWED_MOST = 100
 """So many may follow one another; what travels with each message is bounded, and read by calls within calls."""
 _BYTES = "base64"
+ERASED = "erased"
+"""Stands beside the topic of a follow-up that was erased, instead of all else: it is sent no more."""
 
 
 class Addressed:
@@ -91,9 +95,24 @@ def _plain(value: Any) -> Any:
     return index(value) if isinstance(value, SupportsIndex) and not isinstance(value, bool) else value
 
 
+def is_erased(value: Any) -> bool:
+    """Whether somebody has erased this follow-up out of an archive."""
+    return isinstance(value, Mapping) and value.get(ERASED) is True and "content" not in value
+
+
+def after_text(topic: str, slot: int, id: bytes) -> str:
+    """What `AFTER_HEADER` says of what follows this message."""
+    return f"{topic} {slot} {id_to_text(id)}"
+
+
+def own_id(of: str, given: Addressed) -> bytes:
+    """The id of a follow-up where nothing merges: the same one whenever it is sent. ``of``: what it follows."""
+    return b"then-%b" % digest(f"{of} {given.to_value()}".encode(errors="replace")).hex().encode()
+
+
 def _read(name: object, value: Any) -> Any:
     if name in {"if_done", "if_dead"}:
-        return None if value is None else Addressed.from_value(value)
+        return None if value is None or is_erased(value) else Addressed.from_value(value)
     if name == "fields" and isinstance(value, Mapping):
         return {field: _read("a field", each) for field, each in value.items()}
     if name != "headers" and isinstance(value, Mapping) and value.keys() == {_BYTES}:

@@ -14,13 +14,12 @@ from dataclasses import replace
 from typing import Any, Protocol, TypeAlias
 
 from rmq_core.errors import BacklogFull, ConnectionLost, InvalidMessage, RMQError, UnknownTopic
-from rmq_core.model.bodies import decode_body, digest
+from rmq_core.model.bodies import decode_body
 from rmq_core.model.composing import composed
 from rmq_core.model.delivery import Delivery
 from rmq_core.model.entry import AnyMessage, StreamMessage
-from rmq_core.model.follow_ups import AFTER_HEADER, MARK, Addressed, Plan, plan_of
+from rmq_core.model.follow_ups import AFTER_HEADER, MARK, Addressed, Plan, after_text, own_id, plan_of
 from rmq_core.model.group import AT
-from rmq_core.model.ids import id_to_text
 from rmq_core.model.message import HEADERS_MAX, Message, encode
 from rmq_core.model.topic import Topic
 from rmq_core.ops.sent import Sent
@@ -185,16 +184,15 @@ def _send(
     """``before``: what it follows, whose tenant is its own where it names none, and whose trace goes on. ``of``: the
     set that it follows, whichever of its messages was the last."""
     message = composed(given)
-    after = f"{topic} {slot} {id_to_text(raw_id)}"
+    after = after_text(topic, slot, raw_id)
     traced = {name: before.headers[name] for name in TRACE_HEADERS if name in before.headers}
     headers = {**traced, **(message.headers or {}), AFTER_HEADER: after}
     if isinstance(message, StreamMessage):
         message = replace(message, headers=headers)
     else:
         # Where nothing merges, the same id: so that it merges should it be sent twice.
-        own_id = b"then-%b" % digest(f"{of or after} {given.to_value()}".encode(errors="replace")).hex().encode()
         whose = (before.tenant or None) if message.tenant is None else message.tenant
-        message = replace(message, headers=headers, own_id=own_id, tenant=whose)
+        message = replace(message, headers=headers, own_id=own_id(of or after, given), tenant=whose)
     try:
         yield from send(given.topic, message, True)
     except RMQError as error:

@@ -38,6 +38,20 @@ def archive_files(
     return [file for *_, file in sorted(found)]
 
 
+def lacks_checkpoint(begun: Collection[str]) -> bool:
+    """Whether an archive that has events, and no batch that is whole, has lost its checkpoint. ``begun``: the batches
+    that were; the first of all may not be whole yet."""
+    return set(begun) != {"0"}
+
+
+def without_checkpoint(path: str) -> str:
+    """What is said of it."""
+    return (
+        f"the archive {path} has events, but its checkpoint, which says which of them count, is gone or has lost files:"
+        " bring it back from a backup"
+    )
+
+
 def _day(moment: datetime | date | None) -> str | None:
     if isinstance(moment, datetime):
         moment = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
@@ -52,6 +66,10 @@ def _counting(path: str, topics: Collection[str] | None) -> list[tuple[str, str,
         files, root = fs.FileSystem.from_uri(path) if "://" in path else (fs.LocalFileSystem(), path)
         commits = [int(name) for name in _names(files, f"{root}/checkpoint/commits") if name.isdigit()]
         if not commits:
+            begun = [name for name in _names(files, f"{root}/checkpoint/offsets") if name.isdigit()]
+            has_events = any(name.startswith("topic=") for name in _names(files, f"{root}/events"))
+            if has_events and lacks_checkpoint(begun):
+                raise PipelineError(without_checkpoint(path))
             return []
         until = f"{max(commits):0{DIGITS}d}"
         notes = _notes(files, f"{root}/compacted")

@@ -66,7 +66,7 @@ def look(archive: str, topic: str, ident: bytes, before: date | None = None, lon
     """What an archive knows of an id, from the newest day (or that before ``before``) back to when it was sent.
 
     Raises `PipelineError`."""
-    if "://" not in archive and not Path(archive).is_dir():
+    if not ident or ("://" not in archive and not Path(archive).is_dir()):  # no id: of all that were erased
         return Look([], None, None, None)
     until = None if before is None else before - timedelta(days=1)
     days = [(day, list(files)) for day, files in groupby(archive_files(archive, [topic], until=until), _day)]

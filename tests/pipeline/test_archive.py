@@ -24,6 +24,7 @@ from rmq_core.pipeline.archive_files import archive_files
 from rmq_core.pipeline.archive_lookup import look
 from rmq_core.pipeline.jobs import archive as archiving
 from rmq_core.pipeline.jobs.archive import archive, batch_writer
+from rmq_core.pipeline.jobs.erasing import erase
 from rmq_core.pipeline.reading import load
 from rmq_core.pipeline.sources.journal import JournalSource
 from rmq_core.pipeline.sources.options import SourceOptions
@@ -215,6 +216,29 @@ def test_an_archive_that_lost_how_far_it_came_is_refused(
         lose(offsets / "0")
         with pytest.raises(PipelineError, match="offsets/0, which says how far it came, is empty, damaged or gone"):
             Archive(spark, path).committed_offsets()
+
+
+def test_an_archive_without_its_checkpoint_does_not_say_that_it_knows_nobody(
+    spark: Any, busy: RMQ, options: SourceOptions, tmp_path: Path
+) -> None:
+    path = str(tmp_path / "archive")
+    archive(spark, options, path)
+    first = Path(path) / "checkpoint" / "offsets" / "0"
+    shutil.rmtree(Path(path) / "checkpoint")
+    asking = (
+        lambda: Archive(spark, path).committed_offsets(),
+        lambda: Archive(spark, path).read(),
+        lambda: archive_files(path),
+        lambda: look(path, "work", b"anybody"),
+        lambda: archive(spark, options, path),
+        lambda: erase(spark, options, path, ids=[b"anybody"]),
+    )
+    for ask in asking:
+        with pytest.raises(PipelineError, match="has events, but its checkpoint, which says"):
+            ask()
+    first.parent.mkdir(parents=True)
+    first.write_text("of the first batch, which is being written just now")
+    assert archive_files(path) == [] and Archive(spark, path).last_committed() is None
 
 
 def test_an_archive_of_another_format_is_refused(spark: Any, busy: RMQ, options: SourceOptions, tmp_path: Path) -> None:

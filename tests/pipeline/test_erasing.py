@@ -189,3 +189,12 @@ def test_what_is_to_be_erased_is_named(spark: Any, client: RMQ, tmp_path: Path) 
     for ids in ([], [b""]):
         with pytest.raises(ConfigurationError, match="name what to erase"):
             erase(spark, options, str(tmp_path), ids=ids)
+
+
+def test_a_record_that_cannot_be_read_is_named(spark: Any, tmp_path: Path) -> None:
+    folder = tmp_path / "erased"
+    folder.mkdir()
+    for text in ("", "{", "[]", '{"name": "1"}'):
+        (folder / "1.json").write_text(text)
+        with pytest.raises(PipelineError, match="json, which says what was erased, is damaged"):
+            erasures.erasures(spark, str(tmp_path))

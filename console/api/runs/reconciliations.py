@@ -129,8 +129,8 @@ class Waits(Schema):
 
 
 class Left(Schema):
-    """A message that stays; `why`: `redis`, it is still there; `journal`: it says more of it than the archive. `id` is
-    null for callers who may not read content."""
+    """A message that stays; `why`: `redis`, it is still there; `journal`: it says more of it than the archive;
+    `mention`: another one, that is not over, tells of it. `id` is null for callers who may not read content."""
 
     topic: str
     id: str | None
@@ -139,8 +139,9 @@ class Left(Schema):
 
 class Erased(Schema):
     """What an erasure erased, or would: `messages`, `transitions` of them on so many `days` of topics in the archive,
-    `open` rows of the closing state, and in the console rows of the `records` and `findings`. `left`: those that stay,
-    the first of `left_n`. `preview`: whether it still knows whose they are, so that they can be erased."""
+    `open` rows of the closing state, and in the console rows of the `records` and `findings`; so many other messages
+    told of them: `mentioning` in the archive, `record_mentions` in the record. `left`: those that stay, the first of
+    `left_n`. `preview`: whether it still knows whose they are, so that they can be erased."""
 
     messages: int
     transitions: int
@@ -148,6 +149,8 @@ class Erased(Schema):
     open: int
     records: int
     findings: int
+    mentioning: int
+    record_mentions: int
     left: list[Left]
     left_n: int
     preview: bool
@@ -181,7 +184,8 @@ class Retained(LetGo):
 
 
 class ErasureDone(Schema):
-    """An erasure, also from the command line. `done_ms` null: it was stopped in the middle."""
+    """An erasure, also from the command line. `done_ms` null: it was stopped in the middle. `mentioning`: so many other
+    messages told of what was erased, and do no more."""
 
     begun_ms: int
     done_ms: int | None
@@ -190,13 +194,16 @@ class ErasureDone(Schema):
     messages: int
     transitions: int
     days: int
+    mentioning: int
 
 
 class Forgetting(Schema):
-    """Newest first. `here` false: the archive is not a folder of this machine, and its own records are not read."""
+    """Newest first. `damaged`: records of the archive (files in it) that cannot be read, so that nobody knows here what
+    they say. `here` false: the archive is not a folder of this machine, and its own records are not read."""
 
     erasures: list[ErasureDone]
     let_go: list[Retained]
+    damaged: list[str]
     here: bool
     as_of_ms: int
 
@@ -318,7 +325,10 @@ def forgotten(request: HttpRequest, limit: Limit = 50) -> dict[str, Any]:
     """What was erased, and what was kept for as long as its topic wants."""
     caller = looker(request)
     return {
-        "erasures": [asdict(each) for each in archive_records.erasures(caller.user)[:limit]],
+        "erasures": [
+            asdict(each) | {"mentioning": each.mentioning} for each in archive_records.erasures(caller.user)[:limit]
+        ],
+        "damaged": archive_records.damaged()[:limit],
         "let_go": archive_records.let_go(caller.user)[:limit],
         "here": archive_records.archive_folder() is not None,
         "as_of_ms": now_ms(),

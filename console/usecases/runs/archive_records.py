@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +25,8 @@ log = logging.getLogger("console.reconciliation")
 
 @dataclass(frozen=True)
 class Erasure:
-    """`done_ms`: None of one that was stopped in the middle. Of ids only hashes are kept, by topic."""
+    """`done_ms`: None of one that was stopped in the middle. Of ids only hashes are kept, by topic; `mentioners`: of
+    messages that stay, and have told of them."""
 
     name: str
     salt: str
@@ -36,6 +38,16 @@ class Erasure:
     transitions: int
     days: int
     hashes: dict[str, list[str]]
+    mentioners: dict[str, list[str]]
+
+    @property
+    def mentioning(self) -> int:
+        """How many other messages told of them."""
+        return sum(map(len, self.mentioners.values()))
+
+    def of(self, topic: str) -> list[str]:
+        """The hashes of all that this erasure has touched of a topic."""
+        return [*self.hashes.get(topic, ()), *self.mentioners.get(topic, ())]
 
 
 def archive_folder() -> Path | None:
@@ -46,8 +58,13 @@ def archive_folder() -> Path | None:
 
 def erasures(user: User | None = None) -> list[Erasure]:
     """The newest first, of those that somebody may see; none of an archive that is elsewhere."""
-    found = _records("erased", lambda said: Erasure(**{name: said[name] for name in Erasure.__dataclass_fields__}))
+    found = _records("erased", _erasure)
     return [each for each in found if user is None or all(in_scope(user, topic) for topic in each.topics or ("",))]
+
+
+def damaged() -> list[str]:
+    """The records that cannot be read, in the archive: what they say is not known here."""
+    return sorted([*_damaged("erased", _erasure), *_damaged("forgotten", dict)])
 
 
 def let_go(user: User) -> list[dict[str, Any]]:
@@ -61,22 +78,52 @@ def let_go(user: User) -> list[dict[str, Any]]:
 
 
 def erased_since(topic: str, ids: Iterable[bytes], since_ms: int) -> set[bytes]:
-    """Those of these ids that were erased after that moment."""
+    """Those of these ids that were erased after that moment, or told of one that was; all of them where a record of
+    that time cannot be read."""
     base = topic.partition("@")[0]
-    several = [each for each in erasures() if (each.done_ms or each.begun_ms) >= since_ms]
-    known = {(each.salt, hashed) for each in several for hashed in each.hashes.get(base, ())}
-    salts = {each.salt for each in several}
+    if any(_begun_ms(each) >= since_ms for each in _damaged("erased", _erasure)):
+        return set(ids)
+    records = [each for each in erasures() if (each.done_ms or each.begun_ms) >= since_ms]
+    known = {
+        (each.salt, hashed)
+        for each in records
+        for several in (each.hashes, each.mentioners)
+        for hashed in several.get(base, ())
+    }
+    salts = {each.salt for each in records}
     return {id for id in ids for salt in salts if (salt, _hashed(salt, id)) in known} if known else set()
 
 
+def _erasure(said: dict[str, Any]) -> Erasure:
+    named = {name: said[name] for name in Erasure.__dataclass_fields__ if name != "mentioners"}
+    return Erasure(**named, mentioners=said.get("mentioning", {}))  # older releases wrote none
+
+
 def _records(name: str, read: Callable[[dict[str, Any]], T]) -> list[T]:
-    folder, found = archive_folder(), []
+    return [each for _, each in _read(name, read) if each is not None]
+
+
+def _damaged(name: str, read: Callable[[dict[str, Any]], T]) -> list[str]:
+    return [place for place, each in _read(name, read) if each is None]
+
+
+def _read(name: str, read: Callable[[dict[str, Any]], T]) -> list[tuple[str, T | None]]:
+    """Each record's place in the archive, and what it says; None: nobody knows."""
+    folder, found = archive_folder(), list[tuple[str, T | None]]()
     for path in sorted(folder.glob(f"{name}/*.json"), reverse=True) if folder else ():
+        each = None
         try:
-            found.append(read(json.loads(path.read_text(encoding="utf-8"))))
-        except (OSError, ValueError, TypeError, KeyError):
+            each = read(json.loads(path.read_text(encoding="utf-8")))
+        except (OSError, ValueError, TypeError, KeyError, AttributeError):
             log.warning("a record of the archive cannot be read: %s/%s", name, path.name)
+        found.append((f"{name}/{path.name}", each))
     return found
+
+
+def _begun_ms(place: str) -> float:
+    """When a record was begun, by its name; one that says nothing is of any time."""
+    ms = place.partition("/")[2].partition("-")[0]
+    return int(ms) if ms.isdigit() and ms.isascii() else math.inf
 
 
 def _hashed(salt: str, id: Any) -> str:

@@ -21,8 +21,11 @@ from console.errors import BadRequest
 from console.models import Finding, MessageRecord, MessageTransition, Reconciliation
 from console.query_parts import in_parts
 from console.usecases.audit import check_reason
+from console.usecases.runs import record_mentions
+from console.usecases.runs.record_mentions import Mentioning
 from rmq_core.errors import InvalidMessage
 from rmq_core.model.ids import id_from_text, id_to_text
+from rmq_core.ops.mentions import Gone
 
 NAMES_MOST = 1_000
 """Ids and slot bases that a run takes; the command line takes more."""
@@ -125,7 +128,8 @@ def _forget_previews(names: Names) -> None:
 def _of_console(
     topics: Sequence[str], names: Names, left: Collection[tuple[str, bytes]], *, dry_run: bool
 ) -> dict[str, int]:
-    """Erases, or counts, rows of the record and findings. What is still in Redis stays, and is not counted."""
+    """Erases, or counts, rows of the record and findings, and what other rows say of them. What Redis still has stays,
+    and is not counted."""
     rows: list[tuple[Place, UUID | int]] = [*_records(topics, names)]
     idents = {*names.ids, *names.slot_bases, *(place.ident for place, _ in rows)}
     places = {(place.topic, place.ident) for place, _ in rows}
@@ -133,11 +137,36 @@ def _of_console(
         if each.ident in names.ids or each.ident in names.slot_bases or (each.topic, each.ident) in places:
             rows.append((each, key))
     over = _over({place for place, _ in rows if (_base(place.topic), id_from_text(place.ident)) not in left})
+    kept = {(_base(place.topic), id_from_text(place.ident)) for place, _ in rows if place not in over} | {*left}
     records = [key for place, key in rows if isinstance(key, UUID) and place in over]
     findings = [key for place, key in rows if isinstance(key, int) and place in over]
+    mentions = _mentions(topics, names, over, kept, records)
     if not dry_run:
+        record_mentions.write(mentions)
         _delete(records, findings)
-    return {"records": len(records), "findings": len(findings)}
+    return {"records": len(records), "findings": len(findings), "record_mentions": len(mentions)}
+
+
+def _mentions(
+    topics: Sequence[str],
+    names: Names,
+    over: Collection[Place],
+    kept: Collection[tuple[str, bytes]],
+    records: Sequence[UUID],
+) -> list[Mentioning]:
+    """Rows of the record that tell of what is erased, and are over. ``kept``: what is not erased."""
+    bases = {id_from_text(each) for each in names.slot_bases}
+    gone = Gone(
+        frozenset((_base(place.topic), id_from_text(place.ident)) for place in over),
+        frozenset({id_from_text(each) for each in names.ids} | bases),
+        frozenset(bases),
+        frozenset(map(_base, topics)) or None,
+        frozenset(kept),
+        record_mentions.told(records),
+        record_mentions.topics(),
+    )
+    found = {Place(each.topic, each.slot, id_to_text(each.id)): each for each in record_mentions.mentioning(gone)}
+    return [found[place] for place in _over(found)]
 
 
 def _records(topics: Sequence[str], names: Names) -> Iterator[tuple[Place, UUID]]:

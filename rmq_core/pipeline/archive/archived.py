@@ -24,8 +24,9 @@ from rmq_core.errors import PipelineError
 from rmq_core.model import formats
 from rmq_core.model.formats import ARCHIVE
 from rmq_core.model.topic import Topic
+from rmq_core.pipeline.archive_files import lacks_checkpoint, without_checkpoint
 from rmq_core.pipeline.files import files as files_of
-from rmq_core.pipeline.files import read_text, seen_here
+from rmq_core.pipeline.files import folders, read_text, seen_here
 from rmq_core.pipeline.schemas import EVENTS, ddl
 from rmq_core.pipeline.sentences import sentence
 from rmq_core.pipeline.small import small
@@ -106,10 +107,14 @@ class Archive:
         return [row.value for row in self.session.read.text(path).collect()]
 
     def last_committed(self) -> int | None:
-        """The last batch that is whole; None before the first."""
+        """The last batch that is whole; None before the first. Raises `PipelineError` where nobody knows."""
         if self.until is not None:
             return self.until
         numbers = [int(name) for name in self.files(f"{self.checkpoint}/commits") if name.isdigit()]
+        if not numbers and seen_here(self.session) and folders(self.session, self.events):
+            begun = [name for name in self.files(f"{self.checkpoint}/offsets") if name.isdigit()]
+            if lacks_checkpoint(begun):
+                raise PipelineError(without_checkpoint(self.path))
         return max(numbers, default=None)
 
     def committed_offsets(self) -> dict[str, dict[str, str]]:
@@ -206,6 +211,10 @@ class Archive:
             for name, (_, row) in sorted(newest.items())
             if row.get("updated_ms", row.get("at_ms", 0)) > gone.get(name, -1)
         ]
+
+    def all_definitions(self) -> list[Topic]:
+        """Every definition of a topic that was ever noted, also of those that were deleted since."""
+        return [Topic.from_stored(row["definition"]) for row in self._notes() if row.get("definition")]
 
     def versions(self) -> list[tuple[str, int, int]]:
         """Name, number and time (ms) of each definition there was; not those of releases that noted no time."""

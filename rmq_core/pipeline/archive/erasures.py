@@ -15,6 +15,7 @@ from collections.abc import Collection
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from rmq_core.errors import PipelineError
 from rmq_core.pipeline import files
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ FOLDER = "erased"
 @dataclass(frozen=True)
 class Erasure:
     """``done_ms``: None of one that was stopped in the middle; run again, another one ends what it began.
-    ``hashes``: per topic, of the ids."""
+    ``hashes``: per topic, of the ids. ``mentioning``: the same of messages that stay, and have told of them."""
 
     name: str
     salt: str
@@ -40,27 +41,52 @@ class Erasure:
     days: int
     hashes: dict[str, list[str]] = field(default_factory=dict)
     format: int = FORMAT
+    mentioning: dict[str, list[str]] = field(default_factory=dict)
 
 
 def erasures(session: SparkSession, path: str) -> list[Erasure]:
-    """Those of the archive at ``path``, the oldest first."""
+    """Those of the archive at ``path``, the oldest first. Raises `PipelineError` where one cannot be read."""
     folder = f"{path}/{FOLDER}"
     names = [name for name in sorted(files.files(session, folder)) if name.endswith(".json")]
-    return [Erasure(**json.loads(files.read_text(session, f"{folder}/{name}") or "{}")) for name in names]
+    return [_parsed(f"{folder}/{name}", files.read_text(session, f"{folder}/{name}")) for name in names]
 
 
-def begin(session: SparkSession, path: str, reason: str, gone: Collection[tuple[str, bytes]], days: int) -> Erasure:
-    """Notes what is about to be erased: topics and ids."""
+def _parsed(file: str, text: str | None) -> Erasure:
+    try:
+        said = json.loads(text or "")
+        return Erasure(**{name: value for name, value in said.items() if name in Erasure.__dataclass_fields__})
+    except (ValueError, TypeError, AttributeError):
+        raise PipelineError(
+            f"{file}, which says what was erased, is damaged: bring it back from a backup, or take it out, and erase"
+            " again what it was about"
+        ) from None
+
+
+def begin(
+    session: SparkSession,
+    path: str,
+    reason: str,
+    gone: Collection[tuple[str, bytes]],
+    days: int,
+    mentioning: Collection[tuple[str, bytes]] = (),
+) -> Erasure:
+    """Notes what is about to be erased: topics and ids; and who tells of it."""
     known = erasures(session, path)
     salt = known[0].salt if known else os.urandom(16).hex()
-    hashes: dict[str, list[str]] = {}
-    for topic, id in sorted(gone):
-        hashes.setdefault(topic, []).append(hashlib.sha256(bytes.fromhex(salt) + id).hexdigest())
+    hashes, tellers = _hashes(salt, gone), _hashes(salt, mentioning)
     now_ms = int(time.time() * 1000)
     name = f"{now_ms:015d}-{uuid.uuid4().hex[:8]}"
-    begun = Erasure(name, salt, now_ms, None, reason, sorted(hashes), len(gone), 0, days, hashes)
+    topics = sorted(hashes)
+    begun = Erasure(name, salt, now_ms, None, reason, topics, len(gone), 0, days, hashes, mentioning=tellers)
     write(session, path, begun)
     return begun
+
+
+def _hashes(salt: str, messages: Collection[tuple[str, bytes]]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for topic, id in sorted(messages):
+        found.setdefault(topic, []).append(hashlib.sha256(bytes.fromhex(salt) + id).hexdigest())
+    return found
 
 
 def end(session: SparkSession, path: str, begun: Erasure, transitions: int) -> None:

@@ -58,16 +58,22 @@ def those(gone: DataFrame) -> Callable[[DataFrame], DataFrame]:
     return lambda events: of_messages(events, gone, "left").withColumn("hit", gone["gone"].isNotNull())
 
 
+def of_days(kept: Archive, days: list[Day]) -> DataFrame:
+    """What is archived of these days."""
+    planned = _planned(kept, days)
+    return kept.read([_folder(kept, day, source) for day, each in planned.items() for source in each.sources])
+
+
 def write(kept: Archive, days: list[Day], marked: Callable[[DataFrame], DataFrame]) -> list[Any]:
     """Writes the folders, which do not count yet; returns their notes. ``kept``: pinned. ``marked``: adds to events
-    whether they are ``hit``."""
+    whether they are ``hit``, and may change bodies."""
     from pyspark.sql import functions as F
 
     planned = _planned(kept, days)
     names = small(
         kept.session, [(*day, each.batch) for day, each in planned.items()], "topic string, date string, batch string"
     )
-    events = kept.read([_folder(kept, day, source) for day, each in planned.items() for source in each.sources])
+    events = of_days(kept, days)
     hit = F.col("hit")
     redacted = marked(events).withColumn("id", F.when(hit, F.lit(ERASED)).otherwise(F.col("id")))
     for name in PERSONAL:

@@ -1,26 +1,27 @@
 """Erases what an archive and its closing state hold of some messages, as a person may demand.
 
-A message that Redis still has in some way is left alone, and named: what comes next of it would tell of it again. The
+So goes what other messages say of them (`mentions`). A message that Redis still has in some way, or that such a message
+tells of, is left alone, and named: what comes next would tell of it again. The
 order makes it safe to be killed anywhere, and to be run again: folders that do not count yet, the record, the closing
 state, then all folders at once, and last what they replace is removed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rmq_core.errors import ConfigurationError, PipelineError
 from rmq_core.model.ids import id_to_text
-from rmq_core.pipeline.archive import data_set, erasures, redacted
+from rmq_core.ops.mentions import Gone
+from rmq_core.pipeline.archive import data_set, erasures, mentions, redacted
 from rmq_core.pipeline.archive.archived import Archive
 from rmq_core.pipeline.archive.lock import ArchiveLock, RestoreLock
 from rmq_core.pipeline.files import seen_here
-from rmq_core.pipeline.findings import gaps
-from rmq_core.pipeline.history.replay import SLOT
+from rmq_core.pipeline.jobs.living import Place, living
 from rmq_core.pipeline.progress import QUIET, Progress
-from rmq_core.pipeline.reading import load
+from rmq_core.pipeline.schemas import EVENTS
 from rmq_core.pipeline.sentences import plain_errors
 from rmq_core.pipeline.small import small
 from rmq_core.pipeline.sources.journal import JournalSource
@@ -28,34 +29,44 @@ from rmq_core.pipeline.sources.options import SourceOptions
 from rmq_core.pipeline.state import versions
 from rmq_core.pipeline.state.closing import FORMAT, ClosingState
 from rmq_core.pipeline.state.covered import Covered
-from rmq_core.protocol.scripts import Call, script
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-STAGES = ("find", "check", "rewrite", "forget", "remove")
+STAGES = ("find", "mentions", "check", "rewrite", "forget", "remove")
 MOST = 100_000
 """Messages that one run erases."""
 NAMED_MOST = 20
 WHY = {
     "redis": "still in Redis: cancel or drop it there, and let the topic's undo_ms go by (or empty its trash)",
     "journal": "its journal says more of it than the archive: run archive first",
+    "mention": "{by} tells of it, and is not over: when it is (or was taken out), run archive, then this again",
 }
 
 
 @dataclass(frozen=True)
 class Left:
-    """A message that was not erased, and why (`WHY`)."""
+    """A message that was not erased, and why (`WHY`); ``by``: the message that tells of it."""
 
     topic: str
     id: str
     why: str
+    by: str = ""
+
+
+class _Mention(NamedTuple):
+    """Who tells of a message that is to go, and on which day."""
+
+    place: Place
+    date: str
+    gone: tuple[str, bytes]
 
 
 @dataclass(frozen=True)
 class Erased:
     """``messages``, ``transitions`` of them, on so many ``days`` of topics; ``open``: rows of the closing state.
-    ``record``: the name of the record; None: nothing was to be erased, or it was only counted."""
+    ``mentioning``: so many other messages told of them, and do no more. ``record``: the name of the record; None:
+    nothing was to be erased, or it was only counted."""
 
     messages: int
     transitions: int
@@ -63,10 +74,11 @@ class Erased:
     open: int
     left: tuple[Left, ...] = field(default=())
     record: str | None = None
+    mentioning: int = 0
 
     def sentences(self) -> list[str]:
         """For people: what is not erased."""
-        said = [f"{each.topic}: {each.id} stays, {WHY[each.why]}" for each in self.left[:NAMED_MOST]]
+        said = [f"{each.topic}: {each.id} stays, {WHY[each.why].format(by=each.by)}" for each in self.left[:NAMED_MOST]]
         more = len(self.left) - NAMED_MOST
         return said + ([f"… and {more} more"] if more > 0 else [])
 
@@ -107,33 +119,99 @@ class _Run:
     def run(self, ids: Collection[bytes], bases: Collection[bytes], reason: str, *, dry_run: bool) -> Erased:
         with self._progress.stage("find", self._session):
             rows = self._found(ids, bases)
+            asked = self._asked(rows, ids, bases)
+        with self._progress.stage("mentions", self._session):
+            several = self._mentions(asked)
         with self._progress.stage("check", self._session):
-            busy = self._busy(rows)
-        left = tuple(Left(topic, id_to_text(id), why) for (topic, id), why in sorted(busy.items()))
-        mine = [row for row in rows if (row.of, bytes(row.id)) not in busy]
-        gone = {(row.of, bytes(row.id)) for row in mine}
-        days = sorted({(row.topic, row.date) for row in mine})
+            busy = self._busy(rows, several, asked)
+        gone = replace(asked, messages=asked.messages - busy.keys(), kept=frozenset(busy))
+        days = sorted(
+            {(row.topic, row.date) for row in rows if gone.has(row.of, bytes(row.id))}
+            | {(each.place.topic, each.date) for each in several if each.gone not in busy}
+        )
+        tellers = {each.place.message for each in several if each.gone not in busy} - gone.messages
         # A killed run may have got no farther than the archive's rows: what the state knows of these ids goes, too.
-        named = gone | {(topic, id) for topic in self._topics(rows) for id in ids if (topic, id) not in busy}
+        named = gone.messages | {(topic, id) for topic in self._topics(rows) for id in ids if (topic, id) not in busy}
         frame = self._messages(named)
-        counted = Erased(len(gone), sum(row.n for row in mine), len(days), self._open(frame), left)
+        counted = Erased(
+            len(gone.messages),
+            sum(row.n for row in rows if gone.has(row.of, bytes(row.id))),
+            len(days),
+            self._open(frame),
+            tuple(busy[each] for each in sorted(busy)),
+            mentioning=len(tellers),
+        )
         if dry_run:
             return counted
-        begun = None
+        begun, contents = None, None
         with self._progress.stage("rewrite", self._session):
-            notes = redacted.write(self._kept, days, redacted.those(frame)) if days else []
+            notes = redacted.write(self._kept, days, self._marked(frame, gone)) if days else []
             if days or counted.open:
-                begun = erasures.begin(self._session, self._kept.path, reason, gone or named, len(days))
+                begun = erasures.begin(
+                    self._session, self._kept.path, reason, gone.messages or named, len(days), tellers
+                )
         with self._progress.stage("forget", self._session):
-            self._forget(frame)
+            if tellers:
+                contents = self._contents(tellers, days, gone)
+            self._forget(frame, contents)
             if notes:
                 redacted.commit(self._kept, notes)
         with self._progress.stage("remove", self._session):
             redacted.sweep(replace(self._kept, notes=None))
-            self._forget(frame)  # what a run that had begun before has closed meanwhile
+            self._forget(frame, contents)  # what a run that had begun before has closed meanwhile
         if begun:
             erasures.end(self._session, self._kept.path, begun, counted.transitions)
         return replace(counted, record=begun.name if begun else None)
+
+    def _asked(self, rows: list[Any], ids: Collection[bytes], bases: Collection[bytes]) -> Gone:
+        """All that would go, were nothing of it in use."""
+        messages = frozenset((row.of, bytes(row.id)) for row in rows)
+        days = sorted({(row.topic, row.date) for row in rows})
+        own = redacted.of_messages(redacted.of_days(self._kept, days), self._messages(messages), "inner")
+        return Gone(
+            messages,
+            frozenset((*ids, *bases)),
+            frozenset(bases),
+            frozenset(name.partition("@")[0] for name in self._options.topics) or None,
+            told=mentions.told(own),
+            topics=mentions.definitions(self._kept),
+        )
+
+    def _mentions(self, asked: Gone) -> list[_Mention]:
+        rows = mentions.found(self._kept.read(), asked).limit(MOST + 1).collect()
+        if len(rows) > MOST:
+            raise PipelineError(f"more than {MOST:,} messages tell of these: name fewer at a time")
+        return [_Mention(Place(r.topic, r.slot, bytes(r.id)), r.date, (r.of, bytes(r.gone))) for r in rows]
+
+    def _busy(self, rows: list[Any], several: list[_Mention], asked: Gone) -> dict[tuple[str, bytes], Left]:
+        """What stays: it is not over, or somebody who tells of it is not."""
+        places = {Place(row.topic, row.slot, bytes(row.id)) for row in rows} | {each.place for each in several}
+        found = living(self._options, self._kept, places, asked)
+        tell = [(each.place, each.gone) for each in several if each.place.message in found.messages] + found.news
+        busy = {each: Left(each[0], id_to_text(each[1]), "mention", _shown(place)) for place, each in sorted(tell)}
+        for each, why in found.messages.items():
+            if each in asked.messages:
+                busy[each] = Left(each[0], id_to_text(each[1]), why)
+        return busy
+
+    def _marked(self, frame: DataFrame, gone: Gone) -> Callable[[DataFrame], DataFrame]:
+        """What `redacted.write` is to do."""
+        hit = redacted.those(frame)
+
+        def marked(events: DataFrame) -> DataFrame:
+            names = [name for name, _, _ in EVENTS]
+            return mentions.without(hit(events).select(*names, "hit"), gone, "hit boolean")
+
+        return marked
+
+    def _contents(self, tellers: Collection[tuple[str, bytes]], days: list[redacted.Day], gone: Gone) -> Any:
+        """Of tellers that are open in the closing state (those were lost), which contents change; None: no state has
+        any of them."""
+        frame = self._messages(tellers)
+        if not self._open(frame):
+            return None
+        own = redacted.of_messages(redacted.of_days(self._kept, days), frame, "left_semi")
+        return mentions.changed(own, gone).localCheckpoint()
 
     def _found(self, ids: Collection[bytes], bases: Collection[bytes]) -> list[Any]:
         """Rows (``of`` topic, ``topic``, ``date``, ``slot``, ``id``, ``n``) of what the archive has of them."""
@@ -159,42 +237,6 @@ class _Run:
         names = self._options.topics or [*self._kept.committed_offsets()]
         return {name.partition("@")[0] for name in names} | {row.of for row in rows}
 
-    def _busy(self, rows: list[Any]) -> dict[tuple[str, bytes], str]:
-        """Messages that Redis holds, or has told its journals of since they were archived; and why.
-
-        Journals are read last: what moved while it was looked for is in them.
-        """
-        from pyspark.sql import functions as F
-
-        busy = {(row.of, bytes(row.id)): "redis" for row in self._held(rows)}
-        topics = {row.topic for row in rows}
-        if topics:
-            several = replace(self._options, topics=())
-            reached = small(self._session, self._kept.reached(), gaps.REACHED)
-            journal = load(self._session, several, "rmq_journal").join(F.broadcast(reached), [*SLOT], "left")
-            fresh = journal.where("reached IS NULL OR position > reached")
-            frame = self._messages({(row.of, bytes(row.id)) for row in rows})
-            for row in redacted.of_messages(fresh, frame, "inner").select("of", "id").distinct().collect():
-                busy.setdefault((row.of, bytes(row.id)), "journal")
-        return busy
-
-    def _held(self, rows: list[Any]) -> list[Any]:
-        """Those that are in a queue, a stream, or a trash."""
-        here = {topic.name: topic for topic in replace(self._options, topics=()).journaled()}
-        places = {(row.topic, row.slot, bytes(row.id)): row for row in rows if row.topic in here}
-        calls: list[Any] = []
-        for topic, slot, id in places:
-            keys = self._options.keyspace.slot(topic, slot)
-            if here[topic].is_stream:
-                calls += [("XRANGE", keys.store, id, id), ("ZSCORE", keys.trash, id)]
-            else:
-                names = [keys.store, keys.retry, keys.prepare, keys.dead, keys.body, keys.failed]
-                calls += [Call(script("presence"), names, [id]), ("ZSCORE", keys.trash, id)]
-        with self._options.connection() as connection:
-            replies = connection.run(calls)
-        pairs = zip(replies[::2], replies[1::2], strict=True)
-        return [row for row, (seen, trash) in zip(places.values(), pairs, strict=True) if _is_there(seen) or trash]
-
     def _state(self) -> ClosingState | None:
         """The newest closing state, whatever of it holds."""
         path = ClosingState(self._kept).path
@@ -214,15 +256,14 @@ class _Run:
         carried = state.carried() if state else None
         return redacted.of_messages(carried, gone, "left_semi").count() if carried is not None else 0
 
-    def _forget(self, gone: DataFrame) -> None:
+    def _forget(self, gone: DataFrame, contents: DataFrame | None) -> None:
         """Leaves one version of the closing state, which knows nothing of these messages."""
-        if self._open(gone) and (state := self._state()):
-            state.merge(state.run or "", state.known, gone)
+        if (self._open(gone) or contents is not None) and (state := self._state()):
+            state.merge(state.run or "", state.known, gone, contents)
         if state := self._state():
             messages = {folder for each in state.known.values() for folder in each.messages}
             versions.keep_only(self._session, state.path, state.version or "", messages)
 
 
-def _is_there(seen: Any) -> bool:
-    """``seen``: entries of a stream; or what ``presence`` says of one message."""
-    return any(part not in (None, 0) for row in seen for part in row) if seen else False
+def _shown(place: Place) -> str:
+    return f"{place.topic}: {id_to_text(place.id)}"

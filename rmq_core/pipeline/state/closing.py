@@ -218,9 +218,16 @@ class ClosingState:
         said["kept"] = {place: mark for place, mark in there.items() if place.partition("/")[0] in needed}
         files.write_text(self.archive.session, f"{self.path}/{folder}.json", json.dumps(said | {"topics": topics}))
 
-    def merge(self, run: str, known: dict[str, Covered], without: DataFrame | None = None) -> None:
+    def merge(
+        self,
+        run: str,
+        known: dict[str, Covered],
+        without: DataFrame | None = None,
+        contents: DataFrame | None = None,
+    ) -> None:
         """One folder of messages instead of many: of each what was carried last, nothing of those that have ended, nor
-        of those ``without`` (see `redacted.of_messages`)."""
+        of those ``without`` (see `redacted.of_messages`). ``contents``: which have another content by now (see
+        `mentions.CHANGED`)."""
         from pyspark.sql import functions as F
         from pyspark.sql.window import Window
 
@@ -232,6 +239,10 @@ class ClosingState:
         kept = rows.withColumn("newest", newest).where("position = newest AND length(carried) > 0").drop("newest")
         if without is not None:
             kept = of_messages(kept, without, "left_anti")
+        if contents is not None:
+            others = F.broadcast(contents.withColumnRenamed("before", "content"))
+            kept = kept.join(others, ["topic", "slot", "id", "content"], "left")
+            kept = kept.withColumn("content", F.coalesce("after", "content")).drop("after")
         kept.write.mode("overwrite").partitionBy("topic").parquet(f"{self.path}/{folder}/messages")
         merged = {topic: Covered(**(asdict(each) | {"messages": [folder]})) for topic, each in known.items()}
         self._write(folder, run, merged)

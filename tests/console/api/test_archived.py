@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -95,6 +96,12 @@ def test_what_nobody_knows_is_not_found(viewer: Caller, tmp_path: Path, settings
     assert found == {"lives": [], "first": None, "last": None, "before": None}
 
 
+def test_what_was_erased_is_nobodys(viewer: Caller, archive: Path) -> None:
+    """Its transitions have an empty id, whose text stands in the header of what followed it."""
+    write_archive(archive, "orders", 3, rows_of(b""))
+    assert viewer.ok("GET", "/topics/orders/archived/%25")["lives"] == []
+
+
 def test_an_archive_that_cannot_be_read_is_said(viewer: Caller, archive: Path) -> None:
     for file in archive.rglob("*.parquet"):
         file.write_bytes(b"no parquet")
@@ -106,6 +113,13 @@ def test_an_archive_that_cannot_be_read_is_said(viewer: Caller, archive: Path) -
     answer = viewer.get("/topics/orders/archived/a")
     problem(answer, 503, "no_archive")
     assert str(archive.parent) not in answer.content.decode()
+
+
+def test_an_archive_without_its_checkpoint_is_said(viewer: Caller, archive: Path) -> None:
+    shutil.rmtree(archive / "checkpoint")
+    answer = viewer.get("/topics/orders/archived/a")
+    problem(answer, 503, "no_archive")
+    assert "checkpoint" in answer.json()["message"] and str(archive) not in answer.content.decode()
 
 
 @pytest.mark.parametrize("day", ["notadate", "9999-99-99"])

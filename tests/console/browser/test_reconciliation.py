@@ -138,6 +138,11 @@ def assert_erased(page: Page, stack: Stack, client: RMQ) -> None:
     expect(page.locator("tbody tr").filter(has_text="Erasure")).to_have_count(2)
     let_go = page.get_by_role("region", name="What the archive has let go")
     expect(let_go.locator("tbody tr").filter(has_text="erased: they asked for it")).to_contain_text("messages: 1")
+    (records,) = stack.folder.rglob("erased")
+    (records / "0.json").write_text("{")
+    page.reload()
+    expect(let_go).to_contain_text("cannot be read, so what they tell is not known here: erased/0.json")
+    (records / "0.json").unlink()
 
 
 def run(page: Page, stack: Stack, job: str, into: str = "") -> None:

@@ -81,6 +81,7 @@ def erase(given: argparse.Namespace) -> int:
     left = [{"topic": "orders", "id": each, "why": "redis"} for each in ids if each.startswith("busy")]
     n = len(ids) + len(bases) - len(left)
     told = {"messages": n, "transitions": 3 * n, "days": 1, "open": 0, "left": left, "record": "1", "said": []}
+    told["mentioning"] = 1
     print(json.dumps(told), flush=True)
     if left and not given.dry_run:
         print(f"erased {n} messages; {len(left)} stay, as they are not over", file=sys.stderr)

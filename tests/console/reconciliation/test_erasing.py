@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from datetime import timedelta
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +22,15 @@ from console.record.life import key_of
 from console.serializers import runs as shapes
 from console.usecases.actor import Actor
 from console.usecases.runs import erasing, runs
+from console.usecases.runs.archive_records import erased_since
 from console.usecases.runs.erasing import Names
 from console.usecases.runs.runs import RunRequest
-from rmq_core import FixedTimeMessage
+from rmq_core import Addressed, FixedTimeMessage
+from rmq_core.model.bodies import decode_body
+from rmq_core.model.composing import composed
+from rmq_core.model.follow_ups import plan_of
 from rmq_core.model.ids import id_from_text
+from rmq_core.model.message import encode
 from tests.console.api.conftest import Caller, caller, make_token, problem
 from tests.console.reconciliation.conftest import Office
 from tests.support.console_options import set_options
@@ -89,6 +95,31 @@ def test_first_it_counts_then_it_erases_and_keeps_no_name(office: Office) -> Non
     entry = AuditEntry.objects.order_by("pk").last()
     assert entry and (entry.action, entry.result, entry.reason) == ("erase", "done", "asked")
     assert entry.query == {"kind": "erase", "topics": ["orders"], "ids_n": 1, "slot_bases_n": 1}
+
+
+def test_what_other_rows_of_the_record_say_of_it_goes_too(office: Office) -> None:
+    """But not what a message says that is still in Redis."""
+    then = Addressed("orders", "private, of ann", at=FAR_MS, key="ann-1", headers={"to": "ann"})
+    bodies = {}
+    for ident in ("before", "waits"):
+        remember(ident)
+        message = composed(Addressed("orders", f"of {ident}", at=FAR_MS, key=ident, if_done=then))
+        bodies[ident] = encode(message).body  # type: ignore[arg-type]
+        MessageRecord.objects.filter(ident=ident.encode()).update(body=bodies[ident])
+    headers = {"rmq-after": "orders 0 ann-1"}
+    after = encode(FixedTimeMessage("of after", FAR_MS, key="after", headers=headers)).body
+    remember("after")
+    MessageRecord.objects.filter(ident=b"after").update(body=after)
+    sent = office.queue.client.send("orders", "of waits", at=FAR_MS, key="waits", if_done=then)
+    MessageRecord.objects.filter(ident=b"waits").update(slot=sent.slot)
+    _, planned = erased(office, Names(("ann-1",)), dry_run=True)
+    run, did = erased(office, Names(("ann-1",)))
+    assert (run.state, planned["record_mentions"], did["record_mentions"], did["mentioning"]) == ("done", 2, 2, 1)
+    left = {bytes(row.ident).decode(): bytes(row.body or b"") for row in MessageRecord.objects.all()}
+    assert [ident for ident, body in left.items() if b"ann" in body] == ["waits"]
+    before = decode_body(left["before"])
+    assert (before.content, plan_of(before.headers).if_done) == (b"of before", None)
+    assert decode_body(left["after"]).headers == {"rmq-after": "orders 0 %"}
 
 
 def test_what_is_still_in_redis_stays_and_is_named_until_a_day_is_over(office: Office) -> None:
@@ -187,6 +218,14 @@ def test_what_the_archive_let_go_is_on_the_runs_page_and_in_a_list(
     }
     (tmp_path / "archive" / "erased" / "1.json").write_text(json.dumps(erasure))
     found = caller("Viewer").ok("GET", path)
+    assert found["damaged"] == ["erased/0.json", "forgotten/0.json"]
+    assert erased_since("orders", [b"a"], 10**12) == {b"a"}, "nobody knows what it says"
+    (tmp_path / "archive" / "erased" / "0.json").unlink()
+    assert erased_since("orders", [b"a"], 0) == set()
+    told = {"salt": "00", "mentioning": {"orders": [sha256(b"\x00a").hexdigest()]}}
+    (tmp_path / "archive" / "erased" / "2.json").write_text(json.dumps(erasure | told))
+    assert erased_since("orders@all", [b"a", b"b"], 6) == {b"a"} and erased_since("orders", [b"a"], 7) == set()
+    (tmp_path / "archive" / "erased" / "2.json").unlink()
     assert found["let_go"] == [{"at_ms": 2, **gone}, {"at_ms": 1, **older, "freed_bytes": 0}]
     assert [each["reason"] for each in found["erasures"]] == ["asked"] and "0a" not in json.dumps(found)
     mail = caller("Viewer", "mail").ok("GET", path)

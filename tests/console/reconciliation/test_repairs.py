@@ -251,7 +251,10 @@ def test_what_was_erased_comes_back_from_no_older_report_and_from_no_record(
     (tmp_path / "archive" / "erased").mkdir(parents=True)
     record = tmp_path / "archive" / "erased" / "1.json"
     record.write_text(json.dumps(erasure))
-    (record.parent / "2.json").write_text("{")
+    damaged = record.parent / f"{(ms_of(run.created) or 0) + 7:015d}-0a.json"
+    damaged.write_text("{")
+    assert not engine_repairs.repair_data_of(str(run.pk), "orders", refs), "nobody knows whom it is about"
+    damaged.rename(record.parent / f"{(ms_of(run.created) or 0) - 7:015d}-0a.json")  # older than the report
     assert [ref.id for ref in engine_repairs.repair_data_of(str(run.pk), "orders", refs)] == ["bob-1"]
     assert dict(repairs.preview(desk.actor, request(run, "send_again")).outcomes) == {"done": 1, "unknown": 1}
     operation = repaired(desk, request(run, "send_again"))

@@ -24,6 +24,8 @@ def test_the_record_on_postgres() -> None:
         missing(str(error))
     tests = [HERE / name for name in ("test_intake.py", "test_follow.py", "test_reading.py")]
     tests.append(HERE.parent / "history" / "test_writing.py")
+    erasing = HERE.parent / "reconciliation" / "test_erasing.py"
+    tests.append(Path(f"{erasing}::test_what_other_rows_of_the_record_say_of_it_goes_too"))
     # Of this run the other one must not know: neither what distributes it nor what it is told to do.
     environ = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     with EmbeddedPostgres(settings=HASTY) as server:

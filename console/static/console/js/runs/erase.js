@@ -10,6 +10,9 @@ import { ask } from "../parts/ask.js";
 export const STAYS = {
   redis: gettext("still in Redis: cancel or drop it there, and let the trash's time go by"),
   journal: gettext("its journal says more of it than the archive: run an archive first"),
+  mention: gettext(
+    "another message tells of it that is still in Redis, or not archived yet: when that is over, archive, and erase again",
+  ),
 };
 
 /** The lines of a text, without empty ones. */
@@ -96,7 +99,7 @@ export function confirmErasure(/** @type {Api.Detail} */ run, /** @type {Api.Era
 export function counted(/** @type {Api.Erased} */ erased) {
   return fill(
     gettext(
-      "Messages in the archive: %(messages)s (transitions: %(transitions)s); open in the closing state: %(open)s; in the record: %(records)s; findings: %(findings)s.",
+      "Messages in the archive: %(messages)s (transitions: %(transitions)s); open in the closing state: %(open)s; in the record: %(records)s; findings: %(findings)s. Other messages that tell of them: %(mentioning)s in the archive, %(recorded)s in the record.",
     ),
     {
       messages: exact(erased.messages),
@@ -104,6 +107,8 @@ export function counted(/** @type {Api.Erased} */ erased) {
       open: exact(erased.open),
       records: exact(erased.records),
       findings: exact(erased.findings),
+      mentioning: exact(erased.mentioning),
+      recorded: exact(erased.record_mentions),
     },
   );
 }

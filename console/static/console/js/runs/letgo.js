@@ -21,11 +21,13 @@ export class LetGoCard {
     this.shown = "";
     this.body = h("tbody");
     this.note = h("p", { class: "rc-muted", hidden: true });
+    this.damaged = h("p", { class: "rc-error", hidden: true });
     this.element = h(
       "section",
       { class: "rc-card rc-flush", hidden: true, "aria-label": gettext("What the archive has let go") },
       h("header", { class: "rc-toolbar" }, h("h2", { class: "rc-strong" }, gettext("What the archive has let go"))),
       this.note,
+      this.damaged,
       h(
         "div",
         { class: "rc-scroll" },
@@ -49,11 +51,21 @@ export class LetGoCard {
   }
 
   show(/** @type {Api.Forgetting} */ found) {
-    const text = JSON.stringify([found.erasures, found.let_go, found.here]);
+    const text = JSON.stringify([found.erasures, found.let_go, found.damaged, found.here]);
     if (text === this.shown) return;
     this.shown = text;
     const rows = [...found.erasures.map(erasure), ...found.let_go.map(retained)].sort((a, b) => b.at - a.at);
-    this.element.hidden = found.here && rows.length === 0;
+    this.element.hidden = found.here && rows.length === 0 && found.damaged.length === 0;
+    this.damaged.hidden = found.damaged.length === 0;
+    setText(
+      this.damaged,
+      fill(
+        gettext(
+          "These records of the archive cannot be read, so what they tell is not known here: %(files)s. Bring them back from a backup; until then no older report repairs what may have been erased.",
+        ),
+        { files: found.damaged.join(", ") },
+      ),
+    );
     this.note.hidden = found.here;
     setText(this.note, gettext("The archive is not on this machine: its own records are read there."));
     refill(
@@ -65,11 +77,15 @@ export class LetGoCard {
 
 /** @returns {Row} */
 function erasure(/** @type {Api.ErasureDone} */ each) {
-  const what = fill(gettext("messages: %(messages)s; transitions: %(transitions)s; days: %(days)s"), {
-    messages: exact(each.messages),
-    transitions: exact(each.transitions),
-    days: exact(each.days),
-  });
+  const what = fill(
+    gettext("messages: %(messages)s; transitions: %(transitions)s; days: %(days)s; told of by: %(mentioning)s"),
+    {
+      messages: exact(each.messages),
+      transitions: exact(each.transitions),
+      days: exact(each.days),
+      mentioning: exact(each.mentioning),
+    },
+  );
   const stopped = gettext("begun, and stopped in the middle: run it again");
   const why = [gettext("erased"), each.reason].filter(Boolean).join(": ");
   return row(each.done_ms ?? each.begun_ms, why, each.topics.join(", "), each.done_ms === null ? stopped : what);

@@ -29,6 +29,7 @@ export const STAGES = {
   read: gettext("Reading the archive"),
   restore: gettext("Putting messages back"),
   find: gettext("Looking for the messages"),
+  mentions: gettext("Looking for what others say of them"),
   check: gettext("Looking for those that Redis still has"),
   rewrite: gettext("Writing their days anew"),
   forget: gettext("Forgetting them"),
