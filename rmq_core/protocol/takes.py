@@ -44,7 +44,7 @@ def policy(topic: Topic, epoch: str = SHARED_EPOCH, by: str = "") -> list[Any]:
         by,
         topic.versions_for_ms,
         topic.on_failure.value,
-        f"{topic.first_version} {topic.skip_after_ms}" if topic.in_order else "",
+        f"{topic.first_version} {topic.skip_after_ms}" if topic.in_order else topic.key_concurrency or "",
     ]
 
 

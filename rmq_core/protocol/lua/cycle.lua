@@ -59,6 +59,9 @@ local function turn()
   if ORDER and HOLDS then
     busy = ORDER.skip_missing(REAPED_MOST) == REAPED_MOST or busy
   end
+  if limits.look_after_keys and HOLDS then
+    limits.look_after_keys(REAPED_MOST)
+  end
   if FAIR then
     lanes.give(limit)
   elseif UNFAIR then
