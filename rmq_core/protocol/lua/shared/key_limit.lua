@@ -141,7 +141,7 @@ if limits.of_a_key then (function()
     local came, bases = 0, {}
     for i = 1, #found / 2 do
       bases[i] = limits.basis_of(found[i * 2 - 1], bodies[i])
-      if limits.make_room and bases[i] ~= found[i * 2 - 1] then
+      if limits.make_room then
         came = came + look(bases[i]) -- what has waited may come before it
       end
     end
@@ -159,7 +159,7 @@ if limits.of_a_key then (function()
     end
     for i = 1, #found / 2 do
       local id, score, basis = found[i * 2 - 1], found[i * 2], bases[i]
-      if basis == id or has_room(basis) then
+      if has_room(basis) then
         used[basis] = (used[basis] or 0) + 1
         stays[id] = true
         left[#left + 1], left_bodies[#left_bodies + 1] = id, bodies[i]
@@ -175,7 +175,7 @@ if limits.of_a_key then (function()
     for i, body in ipairs(other_bodies) do
       local id, score = others[i * 2 - 1], others[i * 2]
       local basis = not stays[id] and limits.basis_of(id, body)
-      if basis and basis ~= id and not has_room(basis) then
+      if basis and not has_room(basis) then
         put_over(id, score, basis)
       end
     end
@@ -187,10 +187,8 @@ if limits.of_a_key then (function()
   function limits.keys_taken(taken, bodies)
     local marks = {}
     for i = 1, limits.make_room and #bodies or 0 do
-      local basis = limits.basis_of(taken[i * 2 - 1], bodies[i])
-      if basis ~= taken[i * 2 - 1] then
-        marks[#marks + 1] = mark_of(basis, taken[i * 2 - 1], taken[i * 2])
-      end
+      local id = taken[i * 2 - 1]
+      marks[i] = mark_of(limits.basis_of(id, bodies[i]), id, taken[i * 2])
     end
     if #marks > 0 then
       redis.call('ZREM', ORDER_WAITS, unpack(marks))

@@ -8,10 +8,10 @@ function limits.is_key_limit(hold)
   return limits.of_a_key and hold.note == ms_text(limits.of_a_key)
 end
 
--- When somebody has to look after what waits.
+-- When somebody has to look after what waits: within a second, for the limit may be another one by then.
 function limits.key_look()
   local look = limits.of_a_key and redis.call('ZRANGE', ORDER_SINCE, 0, 0, 'WITHSCORES')[2]
-  return math.max(now, look and tonumber(look) or now)
+  return math.max(now, math.min(look and tonumber(look) or now, now + 1000))
 end
 
 if HOLDS or limits.of_a_key then
@@ -35,13 +35,10 @@ for _, hold in ipairs(HOLDS or {}) do
     function limits.make_room(ids)
       local looks = {}
       for i, body in ipairs(limits.bodies_in_flight(ids)) do
-        local basis = limits.basis_of(ids[i], body)
-        if basis ~= ids[i] then
-          looks[#looks + 1] = 0
-          looks[#looks + 1] = basis
-        end
+        looks[#looks + 1] = 0
+        looks[#looks + 1] = limits.basis_of(ids[i], body)
       end
-      if #looks > 0 and redis.call('ZADD', ORDER_SINCE, 'XX', 'CH', unpack(looks)) > 0 then
+      if redis.call('ZADD', ORDER_SINCE, 'XX', 'CH', unpack(looks)) > 0 then
         limits.freed = true
       end
     end
