@@ -40,8 +40,13 @@ def holds(facts: Facts) -> list[Reason]:
 
 
 def _held(facts: Facts) -> Iterator[Reason]:
-    held = sum(slot.sample.held for slot in facts.slots)
-    since = [hold.since_ms for slot in facts.slots for hold in slot.sample.holds]
+    full = [slot.sample for slot in facts.slots if slot.sample.keys_waiting]
+    if full:
+        values = {"held": sum(each.held for each in full), "keys": sum(each.keys_waiting for each in full)}
+        yield Reason("keys_full", values | {"limit": facts.topic.key_concurrency})
+    others = [slot.sample for slot in facts.slots if not slot.sample.keys_waiting]
+    held = sum(each.held for each in others)
+    since = [hold.since_ms for each in others for hold in each.holds]
     if held and since:
         yield Reason("holds_back", {"held": held, "holds": len(since), "for_ms": max(0, facts.now_ms - min(since))})
 

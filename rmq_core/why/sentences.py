@@ -87,6 +87,11 @@ SENTENCES: Mapping[str, str | Plural] = {
         "{held} messages are kept back by holds ({holds}), the first of them for {for_ms} now.",
         "held",
     ),
+    "keys_full": ngettext_lazy(
+        "{held} message waits for its key, of which {limit} may be in flight at once, and are.",
+        "{held} messages wait for their keys ({keys}), of each of which {limit} may be in flight at once, and are.",
+        "held",
+    ),
     "lag_unknown": gettext_noop(
         "How much is ahead of it in slot {slot} is not known: somebody wrote into the stream around us."
     ),
@@ -94,6 +99,9 @@ SENTENCES: Mapping[str, str | Plural] = {
     "gone": gettext_noop("No message of this id is in the queue."),
     "behind_failed": gettext_noop(
         "It waits for {id} of the same slot basis, which failed {for_ms} ago and is to be tried again."
+    ),
+    "key_full": gettext_noop(
+        "It waits for its key, of which {limit} may be in flight at once, and are; so it is with {keys} keys of its slot."
     ),
     "behind_version": gettext_noop("It waits for its turn: version {version} of its key has still to be handled."),
     "behind_dead": gettext_noop(

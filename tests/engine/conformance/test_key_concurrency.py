@@ -273,3 +273,14 @@ async def test_what_does_not_go_with_it(bench: Bench) -> None:
             Topic(**({"name": "t", "kind": TopicKind.PRIORITY, "key_concurrency": 1} | field))  # type: ignore[arg-type]
     with pytest.raises(InvalidTopic, match="key_concurrency="):
         Topic("t", TopicKind.PRIORITY, key_concurrency=-1)
+
+
+async def test_why_it_is_late(bench: Bench) -> None:
+    await begin(bench, "a1", "a2", "a3", "b1", "b2")
+    taken = await bench.q.take("work", 100)
+    assert await texts(bench) == [] and len(taken) == 2
+    assert (await bench.inspector.why("work", "a2")).reasons[0].values == {"limit": 1, "keys": 2}
+    for why in (await bench.inspector.why("work"), await bench.inspector.why("work", slot=0)):
+        (reason,) = [each for each in why.reasons if each.code == "keys_full"]
+        assert reason.values == {"held": 3, "keys": 2, "limit": 1}
+        assert "holds_back" not in [each.code for each in why.reasons]
