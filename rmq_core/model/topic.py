@@ -17,6 +17,7 @@ MAX_SLOTS = 4096
 MAX_RETRIES = 16
 MAX_BACKLOG = 10**12
 MAX_RATE = 1_000_000
+MAX_CONCURRENCY = 1_000_000
 MAX_KEY_CONCURRENCY = 1_000
 UNDO_MS = 86_400_000
 MAX_RESULT_MS = 30 * 86_400_000
@@ -90,6 +91,7 @@ NOT_OF_STREAMS: dict[str, tuple[object, str]] = {
     "merge": (Merge.LATEST, "a stream merges nothing, every message is an entry of its own"),
     "max_backlog": (0, "nothing waits in a stream to be taken; bound it by max_length and max_age_ms"),
     "rate_limit": (0, "nothing is taken from a stream itself; limit its groups"),
+    "concurrency": (0, "nothing is taken from a stream itself"),
     "key_concurrency": (0, "nothing is taken from a stream itself"),
     "expires_ms": (0, "entries are kept until they are trimmed; bound them by max_length and max_age_ms"),
     "unique_for_ms": (0, "a stream merges nothing, every message is an entry of its own"),
@@ -169,6 +171,8 @@ class Topic:
     """So many may wait (store and retry, all slots), then sends of new ones raise `BacklogFull`; 0: any number."""
     rate_limit: int = 0
     """Messages taken per second by the whole fleet; 0: as many as can be."""
+    concurrency: int = 0
+    """So many of its messages are in flight at once, in the whole fleet; 0: any number."""
     key_concurrency: int = 0
     """So many messages of one slot basis (the key, or what ``slot_basis`` says) are in flight at once, in the whole fleet;
     others of the slot go on. 0: any number."""
@@ -232,6 +236,7 @@ class Topic:
         self._whole("weight", 1, 1_000)
         self._whole("max_backlog", 0, MAX_BACKLOG)
         self._whole("rate_limit", 0, MAX_RATE)
+        self._whole("concurrency", 0, MAX_CONCURRENCY)
         self._whole("key_concurrency", 0, MAX_KEY_CONCURRENCY)
         self._whole("undo_ms", 0, MAX_UNDO_MS)
         self._whole("result_for_ms", 0, MAX_RESULT_MS)

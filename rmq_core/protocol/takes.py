@@ -89,6 +89,7 @@ class Cycled(NamedTuple):
 
     ``head``: what the slot would hand out next: its highest priority, or (timed) when it next needs a look; None:
     nothing. ``alone``: the next message was in flight when a process died, and is only given to who takes it alone.
+    ``short``: something is ready for which the slot has no permit (`Topic.concurrency`).
     """
 
     now_us: int
@@ -97,6 +98,7 @@ class Cycled(NamedTuple):
     deliveries: list[Delivery]
     head: int | None
     alone: bool
+    short: bool = False
 
 
 def cycle(
@@ -128,7 +130,10 @@ def cycle(
     if isinstance(topic, Group):
         how = "unsettled" if topic.acks is Acks.NONE and not alone else how
         edge = "waits" if topic.waits else ""
-    args += (0 if topic.paused else limit, how, edge)
+    most: int | str = 0 if topic.paused else limit
+    if topic.concurrency and most:
+        most = f"{most}/{topic.version}"
+    args += (most, how, edge)
     if not isinstance(topic, Group):
         args.append(most_bytes)
     args += (len(acks), len(nacks), len(releases))
@@ -147,7 +152,7 @@ def takeover(keyspace: Keyspace, topic: Topic, slot: int, epoch: str, most: int 
 
 def read_cycle(topic: Topic, slot: int, reply: list[Any], epoch: str = SHARED_EPOCH) -> Cycled:
     """Inverse of what ``cycle.lua``, or ``group_cycle.lua``, returns."""
-    now_ms, next_due_ms, statuses, taken, bodies, beyond_us, head, alone, *entries = reply
+    now_ms, next_due_ms, statuses, taken, bodies, beyond_us, head, flags, *entries = reply
     timed, retries, name = topic.timed, topic.max_retries, topic.name
     receipt = now_ms * SHIFT
     step = SHIFT if epoch else 0  # an owner's receipts are a millisecond apart
@@ -160,7 +165,8 @@ def read_cycle(topic: Topic, slot: int, reply: list[Any], epoch: str = SHARED_EP
     if entries and entries[0]:
         deliveries += _entries(topic, slot, entries[0], receipt, step, epoch)
     wait_us = None if next_due_ms == NOT_DUE else max(0, (next_due_ms - now_ms) * 1000 - beyond_us)
-    return Cycled(now_ms * 1000 + beyond_us, wait_us, statuses, deliveries, int(head) if head else None, alone == 1)
+    alone, short = flags in {1, 3}, flags >= 2
+    return Cycled(now_ms * 1000 + beyond_us, wait_us, statuses, deliveries, int(head) if head else None, alone, short)
 
 
 def _entries(

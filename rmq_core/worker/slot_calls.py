@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 
-from rmq_core.ops import quotas
+from rmq_core.ops import permits, quotas
 from rmq_core.protocol.scripts import BATCH_MAX, one
 from rmq_core.protocol.slot_calls import on_slot
 from rmq_core.protocol.takes import NOT_DUE, Cycled, takeover
@@ -34,6 +34,8 @@ class SlotCalls:
         self.news: int | None = None
         """What was heard of since the last call to the server went out: its reply may be older."""
         self.last: Cycled | None = None
+        self._short = False
+        """Whether the last take met more than the slot had permits for."""
         self._clock = ServerClock() if topic.client.target.is_cluster else topic.clock
         self._last_us = 0.0
         """The time on the server at ``_last_at`` of this one, at least."""
@@ -59,12 +61,36 @@ class SlotCalls:
         return self.head * 1000 <= self.server_us
 
     async def take(self, limit: int, *, alone: bool = False, floor: int | None = None) -> tuple[Cycled, float | None]:
-        """Settles, and takes as many as the topic's rate allows; the second: how long to sleep where that is none."""
+        """Settles, and takes as many as the topic's rate and permits allow; the second: how long to sleep where that is
+        none.
+        """
         if limit and self._topic.definition.rate_limit:
-            return await self._take_by_permit(limit, alone=alone, floor=floor)
-        return await self.cycle(limit, alone=alone, floor=floor), None
+            return await self._take_by_rate(limit, alone=alone, floor=floor)
+        return await self._take_by_permits(limit, alone=alone, floor=floor)
 
-    async def _take_by_permit(self, limit: int, *, alone: bool, floor: int | None) -> tuple[Cycled, float | None]:
+    async def _take_by_permits(self, limit: int, *, alone: bool, floor: int | None) -> tuple[Cycled, float | None]:
+        """Of a topic with a limit no more is taken than is begun: what only waits here would keep others waiting."""
+        if not limit or not self._topic.definition.concurrency:
+            return await self.cycle(limit, alone=alone, floor=floor), None
+        limit = min(limit, self._topic.listener.batch)
+        wait_s = await self._ask(limit) if self._short else None
+        cycled = await self.cycle(limit, alone=alone, floor=floor)
+        if cycled.short and not cycled.deliveries and not self._short:
+            wait_s = await self._ask(limit)
+            if wait_s is None:
+                cycled = await self.cycle(limit, alone=alone, floor=floor)
+        self._short = cycled.short
+        if cycled.deliveries or not cycled.short:
+            return cycled, None
+        return cycled, self._topic.next_permit_s(0) if wait_s is None else wait_s
+
+    async def _ask(self, wanted: int) -> float | None:
+        """Asks for permits; how long to sleep where there are none."""
+        topic = self._topic
+        waits = await topic.client.run(permits.widen(topic.keyspace, topic.definition, {self._slot: wanted}))
+        return topic.next_permit_s(waits[self._slot] * 1000) if waits else None
+
+    async def _take_by_rate(self, limit: int, *, alone: bool, floor: int | None) -> tuple[Cycled, float | None]:
         """A slot with nothing to take asks for nothing: what it was granted would be missing elsewhere."""
         run, keyspace, topic = self._topic.client.run, self._topic.keyspace, self._topic.definition
         now_ms, next_due_ms, *_ = await run(one(on_slot("next_due", keyspace, topic, self._slot), tuple))
@@ -74,9 +100,9 @@ class SlotCalls:
         if not permit.messages:
             wait_s = self._topic.next_permit_s(permit.wait_us)
             return await self.cycle(0), wait_s
-        cycled = await self.cycle(permit.messages, alone=alone, floor=floor)
+        cycled, wait_s = await self._take_by_permits(permit.messages, alone=alone, floor=floor)
         await run(quotas.give_back(keyspace, topic, permit.messages - len(cycled.deliveries)))
-        return cycled, None
+        return cycled, wait_s
 
     async def cycle(self, limit: int, *, alone: bool = False, floor: int | None = None) -> Cycled:
         """Settles what is finished and takes up to ``limit``, whatever the topic's rate is."""

@@ -78,7 +78,7 @@ class SlotSleep:
     def before_settling(self) -> float | None:
         """How long where what is finished may be settled by the take that is due next; else None."""
         topic, unsettled, head = self._topic, self._calls.settling.unsettled, self._calls.head
-        if not unsettled or head is None or not topic.definition.timed or topic.definition.rate_limit:
+        if not unsettled or head is None or not topic.definition.timed or topic.limited:
             return None
         wait_s = (head * 1000 - self._calls.server_us) / 1_000_000
         if wait_s > SETTLE_EVERY_S or topic.alone.wanted or any(error is not None for _, error in unsettled):

@@ -106,6 +106,11 @@ class TopicWork:
         return self.definition.name
 
     @property
+    def limited(self) -> bool:
+        """Whether the fleet shares what may be taken."""
+        return bool(self.definition.rate_limit or self.definition.concurrency)
+
+    @property
     def keyspace(self) -> Keyspace:
         """Builds the topic's keys."""
         return self.client.keyspace
@@ -196,9 +201,10 @@ class TopicWork:
         return min(wanted, self._batch_max)
 
     def next_permit_s(self, wait_us: int) -> float:
-        """When a slot that the topic's rate refused asks again: one after another, not all at the same moment."""
+        """When a slot that the topic's rate, or permits, refused asks again: one after another, not all at the same moment."""
         now = time.monotonic()
-        apart_s = max(1 / max(1, self.definition.rate_limit), GRANTS_APART_S)
+        rate = self.definition.rate_limit
+        apart_s = max(1 / rate if rate else 0.0, GRANTS_APART_S)
         wait_s = max(wait_us / 1_000_000, GRANTS_APART_S)
         self._next_grant_at = min(max(now + wait_s, self._next_grant_at + apart_s), now + FALLBACK_S)
         return self._next_grant_at - now

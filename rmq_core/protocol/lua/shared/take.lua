@@ -199,7 +199,7 @@ do
     return found, bodies, is_top, is_bottom, suspects_next, cut
   end
 
-  -- Of what is ready the first so many, and their bodies.
+  -- Of what is ready the first so many, of a priority topic without what failed before, and their bodies.
   function limits.ready(most, bytes)
     local found
     if TIMED then
