@@ -28,7 +28,7 @@ SETS = (
     (
         _("Bounds"),
         (
-            *("max_backlog", "max_content_bytes", "rate_limit", "key_concurrency"),
+            *("max_backlog", "max_content_bytes", "rate_limit", "concurrency", "key_concurrency"),
             *("weight", "lateness_objective_ms", "expires_ms"),
         ),
     ),

@@ -86,6 +86,11 @@ GAUGES = (
         lambda topic: topic.get("keys_waiting"),
     ),
     Gauge("rmq_in_flight", "Deliveries not settled yet", lambda topic: topic["in_flight"]),
+    Gauge(
+        "rmq_permits",
+        "Deliveries that may be in flight at once, where that is limited",
+        lambda topic: topic.get("concurrency") or None,
+    ),
     Gauge("rmq_dead", "Dead letters", lambda topic: topic["dead"]),
     Gauge("rmq_lag_seconds", "How long the oldest due message has been waiting", lambda topic: topic["lag_ms"] / 1000),
     Gauge(

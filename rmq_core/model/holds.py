@@ -22,8 +22,8 @@ FOR_MAX_MS = 366 * 86_400_000
 
 HoldOf: TypeAlias = Literal["id", "slot_basis", "failure", "order", "tenant", "key_limit"]
 """What it is of: a key; the others of a slot basis, which wait for one that failed, whose id is its note; all versions
-of a slot that wait for one before them (`queries.order` tells of these); what has failed of a tenant who is held; all of
-a slot of whose basis as many are in flight as may be."""
+of a slot that wait for one before them (`queries.order` tells of these); what has failed of a tenant who is held; all
+of a slot of whose basis as many are in flight as may be."""
 _KINDS: dict[str, HoldOf] = {
     "i": "id",
     "b": "slot_basis",

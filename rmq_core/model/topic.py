@@ -174,8 +174,8 @@ class Topic:
     concurrency: int = 0
     """So many of its messages are in flight at once, in the whole fleet; 0: any number."""
     key_concurrency: int = 0
-    """So many messages of one slot basis (the key, or what ``slot_basis`` says) are in flight at once, in the whole fleet;
-    others of the slot go on. 0: any number."""
+    """So many messages of one slot basis (the key, or what ``slot_basis`` says) are in flight at once, in the whole
+    fleet; others of the slot go on. 0: any number."""
     undo_ms: int = UNDO_MS
     """How long cancelled and dropped messages can be restored; 0: not at all."""
     result_for_ms: int = 0

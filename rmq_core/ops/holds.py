@@ -7,7 +7,17 @@ from typing import NamedTuple
 
 from rmq_core.errors import InvalidMessage, TooManyHolds, WrongKind
 from rmq_core.model.bounds import slot_of, whole
-from rmq_core.model.holds import BY_THEMSELVES, FOR_MAX_MS, HOLDS_MAX, KEY_MAX, LETTERS, NOTE_MAX, Hold, HoldOf, read_holds
+from rmq_core.model.holds import (
+    BY_THEMSELVES,
+    FOR_MAX_MS,
+    HOLDS_MAX,
+    KEY_MAX,
+    LETTERS,
+    NOTE_MAX,
+    Hold,
+    HoldOf,
+    read_holds,
+)
 from rmq_core.model.ids import raw_id
 from rmq_core.model.message import as_bytes
 from rmq_core.model.text import NotText, check_unicode

@@ -1,9 +1,9 @@
 """What a topic's ``concurrency`` allows, over all its slots and the whole fleet.
 
 Slots live on different nodes, so no script sees all of them. The permits are therefore handed out, as a backlog is
-(`rmq_core.ops.quotas`): each slot has some, and takes no more than these beyond what is in flight in it; so whatever ends a
-delivery gives its permit back, and none can be lost or leak. What a slot has holds for a moment, then it asks
-again: others may have waited for longer. See ``docs/decisions/402-permits-are-handed-out-to-slots.md``.
+(`rmq_core.ops.quotas`): each slot has some, and has no more than these in flight; so whatever ends a delivery gives its
+permit back, and none can be lost or leak. What a slot has holds for a moment, then it asks again: others may have
+waited for longer. See ``docs/decisions/402-permits-are-handed-out-to-slots.md``.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ def widen(keyspace: Keyspace, topic: Topic, wanted: Mapping[int, int]) -> Operat
         ]
         given = [(slot, reply[1:]) for (slot, _), reply in zip(asked, replies, strict=True) if reply[0] == 1]
         if given:
-            yield [Call(script("permit_set"), [keyspace.slot(topic.name, slot).stats], values) for slot, values in given]
+            yield [
+                Call(script("permit_set"), [keyspace.slot(topic.name, slot).stats], values) for slot, values in given
+            ]
         for slot, _ in given:
             del left[slot]
         unmeasured = next((reply[1:] for reply in replies if reply[0] == 2), None)

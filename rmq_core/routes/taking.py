@@ -87,8 +87,8 @@ class RouteTaker:
     def _cycles(
         self, limits: dict[int, int], lone: list[int] | None, short: dict[int, int] | None = None
     ) -> Operation[list[Delivery]]:
-        """``lone``: what is found to be taken alone is put there; None: it is taken so. ``short``: for what there was no
-        permit."""
+        """``lone``: what is found to be taken alone is put there; None: it is taken so. ``short``: for what there
+        was no permit."""
         alone, most_bytes = lone is None, TAKE_BYTES // max(1, len(limits))
         replies = yield Each(
             cycle(self._keyspace, self.queue, slot, limit, alone=alone, waits=True, by=self._by, most_bytes=most_bytes)

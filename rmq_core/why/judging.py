@@ -74,6 +74,8 @@ def _of_topic(facts: Facts) -> Iterator[Reason]:
     running = _running(facts)
     if facts.route is not None and facts.route.state != "running":
         yield Reason(f"route_{facts.route.state}", ready | {"route": facts.route.route.name})
+    if 0 < topic.concurrency <= facts.in_flight:
+        yield Reason("permits_used", ready | {"limit": topic.concurrency, "in_flight": facts.in_flight})
     if not running:
         if facts.route is not None:
             return

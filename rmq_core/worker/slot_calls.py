@@ -98,8 +98,7 @@ class SlotCalls:
             return await self.cycle(0), None
         permit = await run(quotas.ask(keyspace, topic, limit))
         if not permit.messages:
-            wait_s = self._topic.next_permit_s(permit.wait_us)
-            return await self.cycle(0), wait_s
+            return await self.cycle(0), self._topic.next_permit_s(permit.wait_us)
         cycled, wait_s = await self._take_by_permits(permit.messages, alone=alone, floor=floor)
         await run(quotas.give_back(keyspace, topic, permit.messages - len(cycled.deliveries)))
         return cycled, wait_s

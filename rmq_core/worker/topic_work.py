@@ -201,7 +201,7 @@ class TopicWork:
         return min(wanted, self._batch_max)
 
     def next_permit_s(self, wait_us: int) -> float:
-        """When a slot that the topic's rate, or permits, refused asks again: one after another, not all at the same moment."""
+        """When a slot that the topic's rate, or permits, refused asks again: one after another, not all at once."""
         now = time.monotonic()
         rate = self.definition.rate_limit
         apart_s = max(1 / rate if rate else 0.0, GRANTS_APART_S)

@@ -12,6 +12,7 @@ from rmq_core.model.topic import (
     MAX_AGE_MS,
     MAX_ARCHIVE_MS,
     MAX_BACKLOG,
+    MAX_CONCURRENCY,
     MAX_EXPIRES_MS,
     MAX_JOURNAL,
     MAX_KEY_CONCURRENCY,
@@ -325,6 +326,15 @@ ALL = (
         "count",
         0,
         MAX_RATE,
+        zero=gettext_lazy("no limit"),
+    ),
+    Field(
+        "concurrency",
+        gettext_lazy("At once"),
+        gettext_lazy("So many of its messages are in flight at once, with all workers together."),
+        "count",
+        0,
+        MAX_CONCURRENCY,
         zero=gettext_lazy("no limit"),
     ),
     Field(

@@ -158,3 +158,11 @@ async def test_what_it_does_not_go_with(bench: Bench) -> None:
         Topic("t", TopicKind.STREAM, concurrency=1)
     with pytest.raises(InvalidTopic, match="concurrency="):
         Topic("t", TopicKind.PRIORITY, concurrency=-1)
+
+
+async def test_why_it_is_late(bench: Bench) -> None:
+    await begin(bench, 12, concurrency=2)
+    await take(bench, 2)
+    for why in (await bench.inspector.why("work"), await bench.inspector.why("work", "m011")):
+        (reason,) = [each for each in why.reasons if each.code == "permits_used"]
+        assert (reason.values["limit"], reason.values["in_flight"]) == (2, 2)

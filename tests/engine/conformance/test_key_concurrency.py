@@ -134,9 +134,7 @@ async def test_keys_where_nothing_merges(bench: Bench) -> None:
 
 async def test_many_of_one_key_do_not_stand_in_the_way_and_are_set_aside_once(bench: Bench) -> None:
     await bench.topic(key_concurrency=1)
-    await bench.q.send_many(
-        "work", [PriorityMessage(f"a{n}", 30, key=f"a{n}", slot_basis="a") for n in range(2000)]
-    )
+    await bench.q.send_many("work", [PriorityMessage(f"a{n}", 30, key=f"a{n}", slot_basis="a") for n in range(2000)])
     await bench.q.send("work", "b", key="b", priority=20, slot_basis="b")
     first = await bench.take_one()
     looks = 0
@@ -236,7 +234,9 @@ async def test_keys_of_odd_bytes_are_kept_apart(bench: Bench) -> None:
     keys = [b"a", b"a\x00", b"a0", b"1:a", b"\xff", b"a\xff", b"a:", b"0" * 40]
     for n in range(3):
         for key in keys:
-            await bench.q.send("work", PriorityMessage(b"%b %d" % (key, n), 20, key=b"%b %d" % (key, n), slot_basis=key))
+            await bench.q.send(
+                "work", PriorityMessage(b"%b %d" % (key, n), 20, key=b"%b %d" % (key, n), slot_basis=key)
+            )
     for n in range(3):
         taken = await bench.q.take("work", 100)
         assert {each.content for each in taken} == {b"%b %d" % (key, n) for key in keys}

@@ -46,7 +46,9 @@ def test_whatever_is_done_in_whatever_order(kind: TopicKind, seed: int, failure:
                 odd.add(delivery.id[0])
 
         for _ in range(STEPS):
-            step = random.choice(["send", "send", "send", "take", "take", "settle", "settle", "settle", "cancel", "time"])
+            step = random.choice(
+                ["send", "send", "send", "take", "take", "settle", "settle", "settle", "cancel", "time"]
+            )
             if step == "send":
                 number += 1
                 basis = random.choice("aaabcde")
