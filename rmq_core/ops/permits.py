@@ -16,20 +16,20 @@ from rmq_core.protocol.scripts import Call, Operation, batches, script
 
 SLOTS_AT_ONCE = 128
 ROUNDS = 4
-AGAIN_MS = 20
+AGAIN_MS = 5
 """Others took what was found, several times over: it is worth another try soon."""
 
 
 def widen(keyspace: Keyspace, topic: Topic, wanted: Mapping[int, int]) -> Operation[dict[int, int]]:
     """Asks for permits for so many messages of each slot; returns the slots that got none, and ms until another try."""
-    permits, line = keyspace.permits(topic.name)
+    keys = keyspace.permits(topic.name)
     left = dict(wanted)
     for _ in range(ROUNDS):
         asked = list(left.items())
         replies = yield [
             Call(
                 script("permit_ask"),
-                [permits, line],
+                keys,
                 [topic.version, topic.concurrency, topic.slots, slot, count],
             )
             for slot, count in asked
@@ -45,14 +45,13 @@ def widen(keyspace: Keyspace, topic: Topic, wanted: Mapping[int, int]) -> Operat
         if unmeasured is None:
             waits = {slot: reply[1] for (slot, _), reply in zip(asked, replies, strict=True) if reply[0] == 0}
             return {slot: max(1, int(waits[slot])) for slot in left}
-        yield from _measure(keyspace, topic, unmeasured)
+        yield from _measure(keyspace, topic, dict(zip(unmeasured[::2], unmeasured[1::2], strict=True)))
     return dict.fromkeys(left, AGAIN_MS)
 
 
-def _measure(keyspace: Keyspace, topic: Topic, sequences: list[int]) -> Operation[None]:
-    permits, _ = keyspace.permits(topic.name)
+def _measure(keyspace: Keyspace, topic: Topic, sequences: Mapping[int, int]) -> Operation[None]:
     noted: list[int] = []
-    for slots in batches(range(topic.slots), SLOTS_AT_ONCE):
+    for slots in batches(sequences, SLOTS_AT_ONCE):
         keys = [keyspace.slot(topic.name, slot) for slot in slots]
         limits = yield [
             Call(
@@ -65,7 +64,7 @@ def _measure(keyspace: Keyspace, topic: Topic, sequences: list[int]) -> Operatio
         for slot, limit in zip(slots, limits, strict=True):
             if limit >= 0:
                 noted += (slot, sequences[slot], limit)
-    yield [Call(script("quota_note"), [permits], [topic.version, topic.concurrency, *noted])]
+    yield [Call(script("permit_note"), keyspace.permits(topic.name), [topic.version, topic.concurrency, *noted])]
 
 
 def in_flight(keyspace: Keyspace, topic: Topic) -> Operation[int]:

@@ -230,8 +230,8 @@ class Keyspace:
         return f"quotas{{{self.namespace}:{topic}}}", f"rate{{{self.namespace}:{topic}}}"
 
     def permits(self, topic: str) -> tuple[str, str]:
-        """How many of each slot may be in flight (a hash), and the slots that wait for some (a sorted set)."""
-        return f"permits{{{self.namespace}:{topic}}}", f"permits-line{{{self.namespace}:{topic}}}"
+        """How many of each slot may be in flight (a hash), and who has some and who waits for some (a sorted set)."""
+        return f"permits{{{self.namespace}:{topic}}}", f"permit-turns{{{self.namespace}:{topic}}}"
 
     def bands(self, topic: str) -> str:
         """String, which ends by itself: what a keeper saw of its priorities, and since when."""

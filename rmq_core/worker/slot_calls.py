@@ -34,8 +34,10 @@ class SlotCalls:
         self.news: int | None = None
         """What was heard of since the last call to the server went out: its reply may be older."""
         self.last: Cycled | None = None
-        self._short = False
-        """Whether the last take met more than the slot had permits for."""
+        self._fell_short = False
+        """Whether the last take brought less than it could have, for want of permits."""
+        self._refused: Cycled | None = None
+        """What it brought where that was nothing."""
         self._clock = ServerClock() if topic.client.target.is_cluster else topic.clock
         self._last_us = 0.0
         """The time on the server at ``_last_at`` of this one, at least."""
@@ -60,6 +62,11 @@ class SlotCalls:
             return True
         return self.head * 1000 <= self.server_us
 
+    @property
+    def refused(self) -> bool:
+        """Whether something is ready, and only permits are missing."""
+        return self._refused is not None
+
     async def take(self, limit: int, *, alone: bool = False, floor: int | None = None) -> tuple[Cycled, float | None]:
         """Settles, and takes as many as the topic's rate and permits allow; the second: how long to sleep where that is
         none.
@@ -73,22 +80,34 @@ class SlotCalls:
         if not limit or not self._topic.definition.concurrency:
             return await self.cycle(limit, alone=alone, floor=floor), None
         limit = min(limit, self._topic.listener.batch)
-        wait_s = await self._ask(limit) if self._short else None
-        cycled = await self.cycle(limit, alone=alone, floor=floor)
-        if cycled.short and not cycled.deliveries and not self._short:
+        if self._refused is not None and not self.settling.unsettled:
+            if (wait_s := await self._ask(limit)) is not None:
+                return self._refused, wait_s
+        elif self._fell_short:
+            if self.settling.unsettled:
+                await self.cycle(0)  # first: what is not settled keeps its permit
+            await self._ask(limit)
+        cycled, wait_s = await self.cycle(limit, alone=alone, floor=floor), None
+        if cycled.short and not cycled.deliveries:
             wait_s = await self._ask(limit)
             if wait_s is None:
                 cycled = await self.cycle(limit, alone=alone, floor=floor)
-        self._short = cycled.short
+        self._fell_short, self._refused = cycled.short and bool(cycled.deliveries), None
         if cycled.deliveries or not cycled.short:
             return cycled, None
+        self._refused = cycled
         return cycled, self._topic.next_permit_s(0) if wait_s is None else wait_s
 
     async def _ask(self, wanted: int) -> float | None:
         """Asks for permits; how long to sleep where there are none."""
         topic = self._topic
+        if not topic.may_ask():
+            return topic.next_permit_s(0)
         waits = await topic.client.run(permits.widen(topic.keyspace, topic.definition, {self._slot: wanted}))
-        return topic.next_permit_s(waits[self._slot] * 1000) if waits else None
+        if waits:
+            return topic.next_permit_s(waits[self._slot] * 1000)
+        topic.ask_again()
+        return None
 
     async def _take_by_rate(self, limit: int, *, alone: bool, floor: int | None) -> tuple[Cycled, float | None]:
         """A slot with nothing to take asks for nothing: what it was granted would be missing elsewhere."""

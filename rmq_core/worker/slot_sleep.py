@@ -46,7 +46,7 @@ class SlotSleep:
                     await done_within(self._sleeping, wait_s)
                 finally:
                     self._sleeping = None
-            if not self._woken:
+            if not self._woken and not self._calls.refused:
                 until_ms, calls = self.until_ms, self._calls
                 calls.head_known = self._topic.definition.timed and until_ms is not None and until_ms >= 0
                 calls.head = until_ms if calls.head_known else None

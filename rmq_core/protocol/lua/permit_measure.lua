@@ -16,7 +16,8 @@ if known and known.sequence == expected + 1 then
   -- Another measurement of the same sequence, or one whose author died before telling: the lower one holds for both.
   used = math.min(used, known.limit)
 end
-if used > 0 or known then
+-- Also where it had none: what was given meanwhile comes too late then.
+if used > 0 or known or expected > 0 then
   write_permits(KEYS[2], ARGV[1], string.format('%d', expected + 1), string.format('%d', used), known and known.until_ms or 0)
 end
 return used
