@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
 
 from rmq_core import FixedTimeMessage, PriorityMessage, RangeMergeMessage, TopicKind
@@ -9,6 +12,8 @@ from rmq_core.errors import InvalidTopic
 from rmq_core.model.delivery import Delivery
 from rmq_core.model.topic import Topic
 from rmq_core.ops import permits
+from rmq_core.protocol.scripts import Call, Operation, Request
+from rmq_core.protocol.takes import cycle
 from tests.engine.conformance.bench import FAR_MS, Bench
 from tests.engine.conformance.conftest import few_servers
 
@@ -166,3 +171,23 @@ async def test_why_it_is_late(bench: Bench) -> None:
     for why in (await bench.inspector.why("work"), await bench.inspector.why("work", "m011")):
         (reason,) = [each for each in why.reasons if each.code == "permits_used"]
         assert (reason.values["limit"], reason.values["in_flight"]) == (2, 2)
+
+
+async def test_what_was_given_and_comes_too_late_gives_nothing(bench: Bench) -> None:
+    """Between an answer and what it lets a slot do, others may have taken that back."""
+    topic = await begin(bench, 12, concurrency=1)
+
+    def once(requests: Sequence[Request]) -> Operation[list[Any]]:
+        return (yield requests)
+
+    asking = permits.widen(bench.q.keyspace, topic, {0: 1})
+    requests = next(asking)
+    while not (isinstance(requests[0], Call) and requests[0].script.name == "permit_set"):
+        requests = asking.send(await bench.q.run(once(requests)))
+
+    async def another_slot_has_it() -> bool:
+        return not await bench.q.run(permits.widen(bench.q.keyspace, topic, {1: 1}))
+
+    await bench.until(another_slot_has_it, "what is not used to be taken back")
+    assert await bench.q.run(once(requests)) == [0]
+    assert (await bench.run(cycle(bench.q.keyspace, topic, 0, 5)))[3] == []
