@@ -84,7 +84,9 @@ def test_a_rate_slows_it_and_does_not_end_it(queue: TestQueue) -> None:
     assert queue.drain(Listener("mail", lambda delivery: None)) == Drained(done=20, failed=0)
 
 
-@pytest.mark.parametrize("limits", [{"concurrency": 1}, {"key_concurrency": 1}, {"concurrency": 2, "key_concurrency": 1}])
+@pytest.mark.parametrize(
+    "limits", [{"concurrency": 1}, {"key_concurrency": 1}, {"concurrency": 2, "key_concurrency": 1}]
+)
 def test_a_limit_of_what_is_in_flight_does_not_end_it(queue: TestQueue, limits: dict[str, int]) -> None:
     queue.define(Topic("calls", "priority", slots=4, **limits))  # type: ignore[arg-type]
     names = [f"{key}{n}" for key in "abc" for n in range(12)]

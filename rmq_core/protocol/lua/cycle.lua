@@ -70,8 +70,10 @@ local function turn()
   end
   if version then
     local permits = read_permits(STATS)
-    local holds_now = permits and permits.version >= version and permits.until_ms > now and permits.until_ms <= now + PERMITTED_MS
-    local room = holds_now and math.max(0, permits.limit - redis.call('ZCARD', PREPARE)) or 0
+    local room = 0
+    if permits and permits.version >= version and permits.until_ms > now and permits.until_ms <= now + PERMITTED_MS then
+      room = math.max(0, permits.limit - redis.call('ZCARD', PREPARE))
+    end
     short = room < limit and 2 or 0
     limit = math.min(limit, room)
   end
@@ -81,7 +83,10 @@ local function turn()
     lanes.take_back(limit * 2)
   end
   local taken, bodies, suspects_next, cut = take(limit, alone, floor, bytes)
-  if short > 0 and (#taken < limit * 2 or limit == 0 and not (TIMED and limits.ready(1, 0)[1] or not TIMED and redis.call('EXISTS', STORE) == 1)) then
+  if short > 0 and limit == 0 then
+    local some_ready = not TIMED and redis.call('EXISTS', STORE) == 1 or TIMED and #limits.ready(1, 0) > 0
+    short = some_ready and short or 0
+  elseif #taken < limit * 2 then
     short = 0
   end
   write_load()

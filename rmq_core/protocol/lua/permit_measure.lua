@@ -1,5 +1,5 @@
--- Takes back the permits that a slot was given and does not use: its limit is now what is in flight in it. What has timed out
--- is not, though nobody has put it back yet.
+-- Takes back the permits that a slot was given and does not use: its limit is now what is in flight in it. What has
+-- timed out is not, though nobody has put it back yet.
 -- KEYS   the slot's prepare queue, stats
 -- ARGV   version of the definition, the sequence the topic's permits had for the slot, timeout_ms
 -- reply  the new limit, of the sequence after that; -1: somebody else was faster

@@ -24,7 +24,8 @@ for i = 3, #ARGV, 3 do
 end
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
-redis.call('HSET', KEYS[1], 'version', ARGV[1], 'most', ARGV[2], 'sum', string.format('%.0f', sum), 'checked', string.format('%.0f', now))
+redis.call('HSET', KEYS[1],
+  'version', ARGV[1], 'most', ARGV[2], 'sum', string.format('%.0f', sum), 'checked', string.format('%.0f', now))
 if known_version ~= version then
   redis.call('HSET', KEYS[1], 'again', string.format('%.0f', now + AGAIN_MS))
 end

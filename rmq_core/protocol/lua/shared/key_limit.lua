@@ -1,5 +1,5 @@
--- At most limits.of_a_key messages of a slot basis are in flight at once. What a take meets beyond is set aside by a hold of the kind
--- 'k'; as many of a basis as have room are back in the store, the first ones first. So others of the slot go on, and each
+-- So many messages of a slot basis are in flight at once (`key_concurrency`). What a take meets beyond is set aside by a hold of
+-- the kind 'k'; as many of a basis as have room are back in the store, the first ones first. So others of the slot go on, and each
 -- message is set aside once and brought back once. Needs key_marks, holds.
 if limits.of_a_key then (function()
   local BODIES_AT_ONCE, MARKS_AT_ONCE, LOOKED_MOST, LOOK_MS, AHEAD = 32, 100, 1000, 1000, 250
