@@ -314,6 +314,11 @@ class Topic:
         """What every script call tells, so that a slot of another life of the topic refuses it."""
         return f"{self.kind.value} {self.slots} {self.created_ms}"
 
+    @property
+    def generation(self) -> int:
+        """Grows with each change of the definition, and with each life of the topic."""
+        return self.created_ms * 1_000 + self.version
+
     def same_definition(self, other: Topic) -> bool:
         """Equal but for what storing adds (``version``, ``updated_ms``, ``created_ms``)."""
         stored = replace(other, version=self.version, updated_ms=self.updated_ms, created_ms=self.created_ms)

@@ -30,7 +30,7 @@ def widen(keyspace: Keyspace, topic: Topic, wanted: Mapping[int, int]) -> Operat
             Call(
                 script("permit_ask"),
                 keys,
-                [topic.version, topic.concurrency, topic.slots, slot, count],
+                [topic.generation, topic.concurrency, topic.slots, slot, count],
             )
             for slot, count in asked
         ]
@@ -57,14 +57,14 @@ def _measure(keyspace: Keyspace, topic: Topic, sequences: Mapping[int, int]) -> 
             Call(
                 script("permit_measure"),
                 [key.prepare, key.stats],
-                [topic.version, sequences[slot], topic.visibility_timeout_ms],
+                [topic.generation, sequences[slot], topic.visibility_timeout_ms],
             )
             for slot, key in zip(slots, keys, strict=True)
         ]
         for slot, limit in zip(slots, limits, strict=True):
             if limit >= 0:
                 noted += (slot, sequences[slot], limit)
-    yield [Call(script("permit_note"), keyspace.permits(topic.name), [topic.version, topic.concurrency, *noted])]
+    yield [Call(script("permit_note"), keyspace.permits(topic.name), [topic.generation, topic.concurrency, *noted])]
 
 
 def in_flight(keyspace: Keyspace, topic: Topic) -> Operation[int]:

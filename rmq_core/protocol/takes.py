@@ -132,7 +132,7 @@ def cycle(
         edge = "waits" if topic.waits else ""
     most: int | str = 0 if topic.paused else limit
     if topic.concurrency and most:
-        most = f"{most}/{topic.version}"
+        most = f"{most}/{topic.generation}"
     args += (most, how, edge)
     if not isinstance(topic, Group):
         args.append(most_bytes)

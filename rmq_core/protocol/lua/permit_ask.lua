@@ -1,7 +1,7 @@
 -- Gives a slot more of its topic's permits (`concurrency`). What all slots were given together never exceeds these.
 -- KEYS   the topic's permits: slot → '<sequence> <limit> <when its turn began>', and version, most, sum, checked, again
 --        who has some: 'h<slot>' → limit, and who waits for some: 'w<slot>' → when it asked last
--- ARGV   version of the definition, concurrency, slots, slot, wanted
+-- ARGV   generation of the definition, concurrency, slots, slot, wanted
 -- reply  {1, version, sequence, limit}: the slot's new limit, to be set by permit_set.lua
 --        {0, ms}: none is free, or it is the turn of others; worth another try so much later
 --        {2, slot, its sequence, …}: measure these first (permit_measure.lua), and tell permit_note.lua

@@ -1,6 +1,6 @@
 -- Notes what slots of a topic were measured to use; the rest of its permits can be given again.
 -- KEYS   the topic's permits, and who has some (see permit_ask.lua)
--- ARGV   version of the definition, concurrency, then slot, sequence before the measurement, limit, …
+-- ARGV   generation of the definition, concurrency, then slot, sequence before the measurement, limit, …
 -- reply  what is free now
 local AGAIN_MS = 1500
 local version, most = tonumber(ARGV[1]), tonumber(ARGV[2])

@@ -156,6 +156,9 @@ async def test_a_deleted_topic_leaves_no_permits(bench: Bench) -> None:
     await bench.q.ack(await take(bench, 2))
     await bench.control.delete_topic("work", force=True)
     assert bench.raw.exists(bench.q.keyspace.permits("work")[0]) == 0
+    topic = await begin(bench, 6, concurrency=1)
+    await take(bench, 1)
+    assert await bench.q.take("work", 5) == [] and await in_flight(bench, topic) == 1
 
 
 async def test_what_it_does_not_go_with(bench: Bench) -> None:

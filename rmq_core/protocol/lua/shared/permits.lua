@@ -1,4 +1,4 @@
--- How many of a slot may be in flight, of a topic with `concurrency`: its mark 'permits' is '<version> <sequence> <limit>
+-- How many of a slot may be in flight, of a topic with `concurrency`: its mark 'permits' is '<generation> <sequence> <limit>
 -- <until when (ms)>'. Then it asks for more, even of what it has: others may have waited for longer.
 local PERMITTED_MS = 200
 
