@@ -27,14 +27,14 @@ def send(bench: WorkerBench, count: int) -> list[str]:
 @pytest.mark.parametrize(("flavour", "limit"), [("plain", 1), ("plain", 3), ("batch", 4), ("coroutine", 3)])
 async def test_never_more_than_may_be_in_a_whole_fleet(bench: WorkerBench, flavour: str, limit: int) -> None:
     bench.topic(slots=8, concurrency=limit)
-    names, runs = send(bench, 60), Runs()
+    names, runs = send(bench, 60), Runs(in_all=limit)
     async with AsyncExitStack() as stack:
         for _ in range(3):
             listener = Listener("work", getattr(runs, flavour), batch=2 if flavour == "batch" else 1)
             await stack.enter_async_context(bench.running(listener, threads=8))
         await wait_until_async(lambda: bench.held() == 0, what="all to be done")
     assert sorted(runs.done) == sorted(names)
-    assert runs.most == limit
+    assert runs.most == limit if flavour == "plain" else 0 < runs.most <= limit
 
 
 async def test_one_permit_goes_round_all_slots(bench: WorkerBench) -> None:

@@ -34,7 +34,7 @@ async def test_never_more_of_a_key_than_may_be_in_a_whole_fleet(bench: WorkerBen
             await stack.enter_async_context(bench.running(listener, threads=8))
         await wait_until_async(lambda: bench.held() == 0, what="all to be done")
     assert sorted(runs.done) == sorted(names)
-    assert max(runs.peak.values()) == limit and runs.most > limit
+    assert 0 < max(runs.peak.values()) <= limit
     if limit == 1:
         for key in "abcd":
             assert [name for name in runs.done if name[0] == key] == [f"{key}{n}" for n in range(15)]
