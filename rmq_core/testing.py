@@ -258,7 +258,7 @@ class TestQueue:
         deliveries = self.rmq.take(listener.queue, most)
         while not deliveries and self._some_expired(listener.queue):  # a take ends some, and may come back with nothing
             deliveries = self.rmq.take(listener.queue, most)
-        if not deliveries and self._waits_for_its_rate(listener.queue):
+        if not deliveries and self._waits_for_its_limits(listener.queue):
             deliveries = self.rmq.take(listener.queue, most, timeout_ms=RATE_WAIT_MS)
         if listener.settles_first and deliveries:
             self.rmq.run(consuming.ack(self.rmq.keyspace, self.rmq.topic(listener.queue), deliveries))
@@ -274,9 +274,10 @@ class TestQueue:
         before, self._lapsed[topic] = self._lapsed.get(topic, 0), sample.counters.lapsed
         return sample.ready > 0 and sample.counters.lapsed > before
 
-    def _waits_for_its_rate(self, topic: str) -> bool:
+    def _waits_for_its_limits(self, topic: str) -> bool:
         definition = self.rmq.topic(topic)
-        if not definition.rate_limit or definition.paused:
+        limited = definition.rate_limit or definition.concurrency or definition.key_concurrency
+        if not limited or definition.paused:
             return False
         (sample,) = self.inspector.sample([topic])
         return sample.ready > 0

@@ -17,6 +17,8 @@ declare namespace Live {
     description: string;
     version: number;
     in_order: boolean;
+    concurrency?: number;
+    key_concurrency?: number;
     timed: boolean;
     broadcast: boolean;
   }
@@ -210,6 +212,7 @@ declare namespace Live {
     ages: { looked_at: number; capped: boolean; buckets: [number, number][] };
     oldest: InFlight[];
     more: boolean;
+    permits?: { used: number; of: number } | null;
     forecast: number[];
     owners: Owners | null;
   }

@@ -25,7 +25,13 @@ from rmq_core.model.topic import NOT_OF_STREAMS, ONLY_OF_STREAMS, Topic
 SETS = (
     (None, ("name", "kind", "slots", "description", "paused")),
     (_("Failures"), ("max_retries", "visibility_timeout_ms", "backoff_ms", "backoff_max_ms", "on_failure", "undo_ms")),
-    (_("Bounds"), ("max_backlog", "max_content_bytes", "rate_limit", "weight", "lateness_objective_ms", "expires_ms")),
+    (
+        _("Bounds"),
+        (
+            *("max_backlog", "max_content_bytes", "rate_limit", "concurrency", "key_concurrency"),
+            *("weight", "lateness_objective_ms", "expires_ms"),
+        ),
+    ),
 )
 """What stands together; the rest stands below."""
 

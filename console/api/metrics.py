@@ -80,7 +80,17 @@ GAUGES = (
         "How long the order of such a key has not moved",
         lambda topic: (topic.get("order_ms") or 0) / 1000,
     ),
+    Gauge(
+        "rmq_keys_waiting",
+        "Keys of which some wait, for as many are in flight as may be",
+        lambda topic: topic.get("keys_waiting"),
+    ),
     Gauge("rmq_in_flight", "Deliveries not settled yet", lambda topic: topic["in_flight"]),
+    Gauge(
+        "rmq_permits",
+        "Deliveries that may be in flight at once, where that is limited",
+        lambda topic: topic.get("concurrency") or None,
+    ),
     Gauge("rmq_dead", "Dead letters", lambda topic: topic["dead"]),
     Gauge("rmq_lag_seconds", "How long the oldest due message has been waiting", lambda topic: topic["lag_ms"] / 1000),
     Gauge(

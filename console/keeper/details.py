@@ -18,7 +18,9 @@ from console.snapshots import store
 from console.snapshots.store import LiveKeys
 from rmq_core.errors import UnknownTopic
 from rmq_core.model.stats import Histogram
+from rmq_core.model.topic import Topic
 from rmq_core.model.views import Ages, MessageRow
+from rmq_core.ops.permits import in_flight
 
 log = logging.getLogger("console.keeper")
 
@@ -76,6 +78,7 @@ class Details:
         ages = await inspector.prepare_ages(name)
         page = await inspector.messages(name, "in_flight", limit=OLDEST_SHOWN)
         forecast = await self._forecast(name)
+        permits = await self._permits(topic)
         owners = owners_json(await inspector.assignment(name))
         frames = {
             self.keys.details(name, payload): dumps(
@@ -86,6 +89,7 @@ class Details:
                     "ages": _ages_json(ages),
                     "oldest": [_in_flight_json(row, topic.visibility_timeout_ms, payload) for row in page.rows],
                     "more": page.next_cursor is not None,
+                    "permits": permits,
                     "forecast": list(forecast),
                     "owners": owners,
                 }
@@ -93,6 +97,13 @@ class Details:
             for payload in (True, False)
         }
         await self.engine.client.run(store.write_frames(frames, page.as_of_ms))
+
+    async def _permits(self, topic: Topic) -> dict[str, int] | None:
+        """None where any number may be in flight."""
+        if not topic.concurrency:
+            return None
+        used = await self.engine.client.run(in_flight(self.engine.client.keyspace, topic))
+        return {"used": used, "of": topic.concurrency}
 
     async def _forecast(self, name: str) -> tuple[int, ...]:
         due, known = self._forecasts.get(name, (0.0, ()))

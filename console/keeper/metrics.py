@@ -75,6 +75,7 @@ def _topic(state: TopicState, sample: TopicSample, paused: bool, starving: int |
         "paused": paused,
         "counters": {name: getattr(counters, name) for name in type(counters).__dataclass_fields__},
         **numbers_of(sample),
+        "concurrency": sample.topic.concurrency,
         "skipped": sample.skipped,
         "oldest_ms": sample.oldest_prepare_ms,
         "unowned": state.unowned,

@@ -48,6 +48,8 @@ class Numbers:
     """Keys of which versions wait for one before them."""
     order_ms: int = 0
     """How long the order of one of these has not moved."""
+    keys_waiting: int = 0
+    """Keys of which some wait, for as many are in flight as may be."""
 
     def as_json(self) -> dict[str, Any]:
         return dict(vars(self))
@@ -187,6 +189,8 @@ def numbers_of(sample: TopicSample) -> dict[str, Any]:
         return numbers | {"lag": sample.lag, "missed": sample.missed}
     if sample.in_order:
         numbers |= {"order_keys": sample.in_order, "order_ms": sample.order_waits_ms}
+    if sample.keys_waiting:
+        numbers["keys_waiting"] = sample.keys_waiting
     return numbers
 
 

@@ -18,7 +18,7 @@ GROUP = "group"
 
 _IN_FRAMES = (
     *("name", "kind", "slots", "paused", "max_retries", "visibility_timeout_ms", "description", "version"),
-    "in_order",
+    *("in_order", "concurrency", "key_concurrency"),
 )
 
 

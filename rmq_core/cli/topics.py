@@ -36,6 +36,8 @@ HEADS = (
     type=click.Choice([how.value for how in OnFailure]),
     help="Whether the next of a slot basis waits for one that failed.",
 )
+@click.option("--concurrency", type=int, help="So many are in flight at once, in the whole fleet; 0: any number.")
+@click.option("--key-concurrency", type=int, help="So many of one key are in flight at once; 0: any number.")
 @click.option("--archive-for-ms", type=int, help="So long the archive keeps what is over; 0: for ever.")
 @click.option("--in-order", is_flag=True, default=None, help="Hand out the versions of a key one after the other.")
 @click.option("--first-version", type=int, help="In order: with which a key begins; 0: with whichever comes first.")

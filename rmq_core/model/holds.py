@@ -20,13 +20,23 @@ KEY_MAX = 512
 NOTE_MAX = 200
 FOR_MAX_MS = 366 * 86_400_000
 
-HoldOf: TypeAlias = Literal["id", "slot_basis", "failure", "order", "tenant"]
+HoldOf: TypeAlias = Literal["id", "slot_basis", "failure", "order", "tenant", "key_limit"]
 """What it is of: a key; the others of a slot basis, which wait for one that failed, whose id is its note; all versions
-of a slot that wait for one before them (`queries.order` tells of these); what has failed of a tenant who is held."""
-_KINDS: dict[str, HoldOf] = {"i": "id", "b": "slot_basis", "f": "failure", "o": "order", "t": "tenant"}
+of a slot that wait for one before them (`queries.order` tells of these); what has failed of a tenant who is held; all
+of a slot of whose basis as many are in flight as may be."""
+_KINDS: dict[str, HoldOf] = {
+    "i": "id",
+    "b": "slot_basis",
+    "f": "failure",
+    "o": "order",
+    "t": "tenant",
+    "k": "key_limit",
+}
+BY_THEMSELVES: frozenset[HoldOf] = frozenset({"order", "key_limit"})
+"""Those of no key that somebody named: what they keep back goes on by itself, and they are not lifted by hand."""
 LETTERS: dict[HoldOf, str] = {of: letter for letter, of in _KINDS.items()}
 
-_HEAD = re.compile(rb"(\d+) ([ibfot]) (\d+) (\d+) (\d+) (\d+) ")
+_HEAD = re.compile(rb"(\d+) ([ibfotk]) (\d+) (\d+) (\d+) (\d+) ")
 
 
 @dataclass(frozen=True, slots=True)

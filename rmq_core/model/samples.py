@@ -19,6 +19,7 @@ class SlotSample:
     ``held``: of ``retry``, what holds keep back; ``hold_mark``: those holds, as `model.holds` reads them.
     ``in_order``: keys of which versions wait for one before them; ``waits_since_ms``: since when the first of them has
     not moved. ``skipped``: versions that their order went on without.
+    ``keys_waiting``: slot bases of which some wait, for as many are in flight as may be.
     ``owed``: messages that died, whose follow-ups have still to be sent (`ops.chains`).
     ``length``, ``first_entry``, ``last_entry``: of a stream topic, whose slots have nothing else but counters.
     ``lag``: of a group, the entries ahead of it; None: not known. ``missed``: trimmed or deleted before it had read
@@ -61,6 +62,7 @@ class SlotSample:
     in_order: int = 0
     waits_since_ms: int | None = None
     skipped: int = 0
+    keys_waiting: int = 0
 
     @property
     def backlog(self) -> int:
@@ -177,6 +179,11 @@ class TopicSample:
     def in_order(self) -> int:
         """Keys of which versions wait for one before them."""
         return sum(slot.in_order for slot in self.slots)
+
+    @cached_property
+    def keys_waiting(self) -> int:
+        """Slot bases of which some wait, for as many are in flight as may be."""
+        return sum(slot.keys_waiting for slot in self.slots)
 
     @cached_property
     def skipped(self) -> int:

@@ -17,6 +17,8 @@ MAX_SLOTS = 4096
 MAX_RETRIES = 16
 MAX_BACKLOG = 10**12
 MAX_RATE = 1_000_000
+MAX_CONCURRENCY = 1_000_000
+MAX_KEY_CONCURRENCY = 1_000
 UNDO_MS = 86_400_000
 MAX_RESULT_MS = 30 * 86_400_000
 MAX_JOURNAL = 10**9
@@ -89,6 +91,8 @@ NOT_OF_STREAMS: dict[str, tuple[object, str]] = {
     "merge": (Merge.LATEST, "a stream merges nothing, every message is an entry of its own"),
     "max_backlog": (0, "nothing waits in a stream to be taken; bound it by max_length and max_age_ms"),
     "rate_limit": (0, "nothing is taken from a stream itself; limit its groups"),
+    "concurrency": (0, "nothing is taken from a stream itself"),
+    "key_concurrency": (0, "nothing is taken from a stream itself"),
     "expires_ms": (0, "entries are kept until they are trimmed; bound them by max_length and max_age_ms"),
     "unique_for_ms": (0, "a stream merges nothing, every message is an entry of its own"),
     "tenant_from": ("", "load is counted by tenant where messages wait to be taken"),
@@ -167,6 +171,11 @@ class Topic:
     """So many may wait (store and retry, all slots), then sends of new ones raise `BacklogFull`; 0: any number."""
     rate_limit: int = 0
     """Messages taken per second by the whole fleet; 0: as many as can be."""
+    concurrency: int = 0
+    """So many of its messages are in flight at once, in the whole fleet; 0: any number."""
+    key_concurrency: int = 0
+    """So many messages of one slot basis (the key, or what ``slot_basis`` says) are in flight at once, in the whole
+    fleet; others of the slot go on. 0: any number."""
     undo_ms: int = UNDO_MS
     """How long cancelled and dropped messages can be restored; 0: not at all."""
     result_for_ms: int = 0
@@ -227,6 +236,8 @@ class Topic:
         self._whole("weight", 1, 1_000)
         self._whole("max_backlog", 0, MAX_BACKLOG)
         self._whole("rate_limit", 0, MAX_RATE)
+        self._whole("concurrency", 0, MAX_CONCURRENCY)
+        self._whole("key_concurrency", 0, MAX_KEY_CONCURRENCY)
         self._whole("undo_ms", 0, MAX_UNDO_MS)
         self._whole("result_for_ms", 0, MAX_RESULT_MS)
         self._whole("journal_max", 0, MAX_JOURNAL)
@@ -254,6 +265,10 @@ class Topic:
         if self.in_order and (self.versions_for_ms or self.merge is Merge.NEVER):
             field = "versions_for_ms=" if self.versions_for_ms else "merge='never'"
             raise InvalidTopic(f"{field} does not go with in_order=True, where each version has an id of its own")
+        if self.in_order and self.key_concurrency:
+            raise InvalidTopic(
+                "key_concurrency= does not go with in_order=True, where one version of a key is in flight at a time"
+            )
         self._fits_its_kind()
 
     def _fits_its_kind(self) -> None:
@@ -298,6 +313,11 @@ class Topic:
     def shape(self) -> str:
         """What every script call tells, so that a slot of another life of the topic refuses it."""
         return f"{self.kind.value} {self.slots} {self.created_ms}"
+
+    @property
+    def generation(self) -> int:
+        """Grows with each change of the definition, and with each life of the topic."""
+        return self.created_ms * 1_000 + self.version
 
     def same_definition(self, other: Topic) -> bool:
         """Equal but for what storing adds (``version``, ``updated_ms``, ``created_ms``)."""

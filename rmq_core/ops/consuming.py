@@ -16,7 +16,7 @@ from rmq_core.model.group import Group
 from rmq_core.model.outcomes import check_delay
 from rmq_core.model.scores import exact
 from rmq_core.model.topic import Topic
-from rmq_core.ops import quotas
+from rmq_core.ops import permits, quotas
 from rmq_core.ops.hints import CANDIDATES_MOST, Hints, with_looks
 from rmq_core.protocol.keys import Keyspace
 from rmq_core.protocol.scripts import BATCH_MAX, Call, Each, Operation, batches
@@ -62,12 +62,14 @@ class _Peek(NamedTuple):
 
 
 class _Trip(NamedTuple):
-    """What one round trip to the slots brought; ``lone``: slots whose next message must be taken alone."""
+    """What one round trip to the slots brought; ``lone``: slots whose next message must be taken alone; ``short``: for
+    how many more that are ready slots have no permits."""
 
     deliveries: list[Delivery]
     lone: list[int]
     peeks: dict[int, _Peek]
     permit: quotas.Permit | None
+    short: dict[int, int]
 
 
 class Consumer:
@@ -96,6 +98,23 @@ class Consumer:
         one message of each slot that is taken from. ``by``: '<host> <member>' of a group.
         """
         whole("max", most, 1, TAKE_MAX)
+        short: dict[int, int] = {}
+        taken = yield from self._take(most, by, short)
+        left = most - len(taken.deliveries)
+        if not short or not left:
+            return taken
+        waits = yield from permits.widen(self.keyspace, self.topic, _shares(short, left))
+        plan = {slot: n for slot, n in _shares(short, left).items() if slot not in waits}
+        if plan:
+            trip = yield from self._trip(plan, (), left, by=by)
+            if taken.deliveries or trip.deliveries:
+                return taken._replace(deliveries=taken.deliveries + trip.deliveries)
+        if taken.deliveries:
+            return taken
+        return taken._replace(next_due_ms=taken.now_ms + min(waits.values(), default=permits.AGAIN_MS))
+
+    def _take(self, most: int, by: str, short: dict[int, int]) -> Operation[Taken]:
+        """``short``: for what slots have no permits is put there."""
         topic, wanted = self.topic, most + self._spares
         found = yield from self._hints.candidates(topic, wanted)
         taken = Taken([], found.now_ms, found.next_due_ms)
@@ -115,6 +134,7 @@ class Consumer:
                 return taken._replace(next_due_ms=found.now_ms - (-wait_us // 1000))
         elif most == 1 or not others:
             trip = yield from self._trip({first: most}, others[: 2 * self._spares], most, by=by)
+            short |= trip.short
             if trip.deliveries or not (others or trip.lone):
                 self._learn(len(_empty(trip)))
                 return taken._replace(deliveries=trip.deliveries)
@@ -127,6 +147,7 @@ class Consumer:
         seen = trip.lone or any(peek.scores or peek.lone for peek in trip.peeks.values())
         # That corrects a hint that has turned out wrong, too.
         trip = yield from self._trip(plan | dict.fromkeys(empty[:SPARES], 0), (), most, unused, by=by)
+        short |= trip.short
         if topic.rate_limit:
             self._unused_permits = planned - len(trip.deliveries)
         missed = not trip.deliveries and wanted < CANDIDATES_MOST and len(found.slots) >= wanted
@@ -165,7 +186,7 @@ class Consumer:
             for slot, limit in plan.items()
         ]
         replies = yield Each([*writes, *rate, *peeks, *cycles])
-        trip = _Trip([], [], {}, None)
+        trip = _Trip([], [], {}, None, {})
         errors = [reply for reply in replies if isinstance(reply, RMQError)]
         at = len(replies) - len(cycles)
         of_slots: list[list[Delivery]] = []
@@ -176,6 +197,8 @@ class Consumer:
                     _sign(cycled.deliveries, by)
                 of_slots.append(cycled.deliveries)
                 self._hints.doubt(slot)
+                if cycled.short:
+                    trip.short[slot] = plan[slot] - len(cycled.deliveries)
                 if cycled.alone and plan[slot]:
                     trip.lone.append(slot)
         trip.deliveries.extend(self._in_order(of_slots))
@@ -196,6 +219,16 @@ class Consumer:
         if self.topic.is_group:  # each slot's stay as they were handed out: what came back before what is new
             return merge(*of_slots, key=lambda delivery: int(delivery.score))
         return sorted(chain(*of_slots), key=lambda delivery: float(delivery.score), reverse=not self.topic.timed)
+
+
+def _shares(short: dict[int, int], most: int) -> dict[int, int]:
+    """So many of what slots are short of, in their order."""
+    shares: dict[int, int] = {}
+    for slot, n in short.items():
+        if most > 0:
+            shares[slot] = min(n, most)
+            most -= shares[slot]
+    return shares
 
 
 def _empty(found: _Trip) -> list[int]:

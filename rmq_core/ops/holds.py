@@ -7,7 +7,17 @@ from typing import NamedTuple
 
 from rmq_core.errors import InvalidMessage, TooManyHolds, WrongKind
 from rmq_core.model.bounds import slot_of, whole
-from rmq_core.model.holds import FOR_MAX_MS, HOLDS_MAX, KEY_MAX, LETTERS, NOTE_MAX, Hold, HoldOf, read_holds
+from rmq_core.model.holds import (
+    BY_THEMSELVES,
+    FOR_MAX_MS,
+    HOLDS_MAX,
+    KEY_MAX,
+    LETTERS,
+    NOTE_MAX,
+    Hold,
+    HoldOf,
+    read_holds,
+)
 from rmq_core.model.ids import raw_id
 from rmq_core.model.message import as_bytes
 from rmq_core.model.text import NotText, check_unicode
@@ -38,7 +48,7 @@ def holds(keyspace: Keyspace, topic: Topic) -> Operation[list[Hold]]:
     for slots in batches(range(topic.slots), SLOTS_AT_ONCE):
         marks = yield [("HGET", keyspace.slot(topic.name, slot).stats, "holds") for slot in slots]
         found += [hold for slot, mark in zip(slots, marks, strict=True) for hold in read_holds(slot, mark)]
-    found = [hold for hold in found if hold.of != "order"]
+    found = [hold for hold in found if hold.of not in BY_THEMSELVES]
     counts = yield [("ZCOUNT", keyspace.slot(topic.name, hold.slot).retry, *hold.scores) for hold in found]
     return [_with(hold, held) for hold, held in zip(found, counts, strict=True)]
 

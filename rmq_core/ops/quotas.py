@@ -97,4 +97,4 @@ def give_back(keyspace: Keyspace, topic: Topic, count: int) -> Operation[None]:
 
 def forget(keyspace: Keyspace, name: str) -> Operation[None]:
     """Forgets a topic that is deleted."""
-    yield [("DEL", key) for key in keyspace.limits(name)]
+    yield [("DEL", key) for key in (*keyspace.limits(name), *keyspace.permits(name))]

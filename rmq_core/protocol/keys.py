@@ -229,6 +229,10 @@ class Keyspace:
         """How much of its ``max_backlog`` each slot was given (a hash), and its rate (a string)."""
         return f"quotas{{{self.namespace}:{topic}}}", f"rate{{{self.namespace}:{topic}}}"
 
+    def permits(self, topic: str) -> tuple[str, str]:
+        """How many of each slot may be in flight (a hash), and who has some and who waits for some (a sorted set)."""
+        return f"permits{{{self.namespace}:{topic}}}", f"permit-turns{{{self.namespace}:{topic}}}"
+
     def bands(self, topic: str) -> str:
         """String, which ends by itself: what a keeper saw of its priorities, and since when."""
         return f"bands{{{self.namespace}:{topic}}}"

@@ -44,7 +44,7 @@ def policy(topic: Topic, epoch: str = SHARED_EPOCH, by: str = "") -> list[Any]:
         by,
         topic.versions_for_ms,
         topic.on_failure.value,
-        f"{topic.first_version} {topic.skip_after_ms}" if topic.in_order else "",
+        f"{topic.first_version} {topic.skip_after_ms}" if topic.in_order else topic.key_concurrency or "",
     ]
 
 
@@ -89,6 +89,7 @@ class Cycled(NamedTuple):
 
     ``head``: what the slot would hand out next: its highest priority, or (timed) when it next needs a look; None:
     nothing. ``alone``: the next message was in flight when a process died, and is only given to who takes it alone.
+    ``short``: something is ready for which the slot has no permit (`Topic.concurrency`).
     """
 
     now_us: int
@@ -97,6 +98,7 @@ class Cycled(NamedTuple):
     deliveries: list[Delivery]
     head: int | None
     alone: bool
+    short: bool = False
 
 
 def cycle(
@@ -129,7 +131,10 @@ def cycle(
         if topic.acks is Acks.NONE:  # also of one alone, which else would come back, and be handed out twice
             how = "unsettled_alone" if alone else "unsettled"
         edge = "waits" if topic.waits else ""
-    args += (0 if topic.paused else limit, how, edge)
+    most: int | str = 0 if topic.paused else limit
+    if topic.concurrency and most:
+        most = f"{most}/{topic.generation}"
+    args += (most, how, edge)
     if not isinstance(topic, Group):
         args.append(most_bytes)
     args += (len(acks), len(nacks), len(releases))
@@ -150,7 +155,7 @@ def read_cycle(topic: Topic, slot: int, reply: list[Any], epoch: str = SHARED_EP
     """Inverse of what ``cycle.lua``, or ``group_cycle.lua``, returns."""
     now_ms, next_due_ms, statuses, taken, bodies, beyond_us, head, flags, *entries = reply
     timed, retries, name = topic.timed, topic.max_retries, topic.name
-    receipt = (now_ms + flags // 2) * SHIFT
+    receipt = (now_ms + flags // 4) * SHIFT
     step = SHIFT if epoch else 0  # an owner's receipts are a millisecond apart
     deliveries: list[Delivery] = []
     made = EntryDelivery if entries else Delivery
@@ -161,7 +166,8 @@ def read_cycle(topic: Topic, slot: int, reply: list[Any], epoch: str = SHARED_EP
     if entries and entries[0]:
         deliveries += _entries(topic, slot, entries[0], receipt, step, epoch)
     wait_us = None if next_due_ms == NOT_DUE else max(0, (next_due_ms - now_ms) * 1000 - beyond_us)
-    return Cycled(now_ms * 1000 + beyond_us, wait_us, statuses, deliveries, int(head) if head else None, flags % 2 == 1)
+    alone, short = flags % 2 == 1, flags // 2 % 2 == 1
+    return Cycled(now_ms * 1000 + beyond_us, wait_us, statuses, deliveries, int(head) if head else None, alone, short)
 
 
 def _entries(

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from rmq_core.errors import RMQError
 from rmq_core.model.group import AT, is_group_name
+from rmq_core.model.holds import read_holds
 from rmq_core.model.samples import SlotSample, TopicSample
 from rmq_core.model.stats import Counters, Histogram
 from rmq_core.model.topic import Topic
@@ -178,6 +179,12 @@ def slot_sample(slot: int, row: list[Any]) -> SlotSample:
         return _group_sample(slot_sample(slot, row[:-4]), pairs(stats), stream)
     length, first, last = stream or (0, b"", b"")
     counters = pairs(stats)
+    keys_waiting = 0
+    if in_order:  # the same set says which keys wait for an order, and which for their limit
+        holds = {hold.of for hold in read_holds(slot, counters.get(b"holds"))}
+        keys_waiting = in_order if "key_limit" in holds else 0
+        if "order" not in holds:
+            in_order, waits_since = 0, -1
 
     def moment(value: int) -> int | None:
         return None if value < 0 else value
@@ -205,6 +212,7 @@ def slot_sample(slot: int, row: list[Any]) -> SlotSample:
         held=held,
         hold_mark=counters.get(b"holds"),
         in_order=in_order,
+        keys_waiting=keys_waiting,
         waits_since_ms=moment(waits_since),
         skipped=int(counters.get(b"skipped", 0)),
         journaled=int(counters.get(b"journaled", 0)),

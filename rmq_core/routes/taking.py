@@ -7,7 +7,7 @@ import time
 from rmq_core.errors import RMQError
 from rmq_core.model.delivery import Delivery
 from rmq_core.model.topic import Topic
-from rmq_core.ops import quotas
+from rmq_core.ops import permits, quotas
 from rmq_core.ops.consuming import Taken
 from rmq_core.ops.hints import CANDIDATES_MOST, Hints
 from rmq_core.protocol.keys import Keyspace
@@ -69,7 +69,12 @@ class RouteTaker:
                 return taken._replace(next_due_ms=found.now_ms - (-permit.wait_us // 1000))
         limits = {slot: min(OF_A_SLOT_MOST, -(-(most - at) // len(slots))) for at, slot in enumerate(slots)}
         lone: list[int] = []
-        deliveries = yield from self._cycles({slot: limit for slot, limit in limits.items() if limit}, lone)
+        short: dict[int, int] = {}
+        deliveries = yield from self._cycles({slot: limit for slot, limit in limits.items() if limit}, lone, short)
+        if short:
+            waits = yield from permits.widen(self._keyspace, queue, short)
+            more = {slot: n for slot, n in short.items() if slot not in waits}
+            deliveries += (yield from self._cycles(more, lone)) if more else []
         if lone and len(deliveries) < most:
             # What was in flight when a process died is handed out alone; what a route does with it kills nobody.
             deliveries += yield from self._cycles(dict.fromkeys(lone[: most - len(deliveries)], 1), None)
@@ -79,8 +84,11 @@ class RouteTaker:
             return taken._replace(deliveries=deliveries, next_due_ms=found.now_ms)
         return taken
 
-    def _cycles(self, limits: dict[int, int], lone: list[int] | None) -> Operation[list[Delivery]]:
-        """``lone``: what is found to be taken alone is put there; None: it is taken so."""
+    def _cycles(
+        self, limits: dict[int, int], lone: list[int] | None, short: dict[int, int] | None = None
+    ) -> Operation[list[Delivery]]:
+        """``lone``: what is found to be taken alone is put there; None: it is taken so. ``short``: for what there
+        was no permit."""
         alone, most_bytes = lone is None, TAKE_BYTES // max(1, len(limits))
         replies = yield Each(
             cycle(self._keyspace, self.queue, slot, limit, alone=alone, waits=True, by=self._by, most_bytes=most_bytes)
@@ -94,6 +102,9 @@ class RouteTaker:
                 continue
             cycled = read_cycle(self.queue, slot, reply)
             deliveries += cycled.deliveries
+            if cycled.short and short is not None:
+                short[slot] = limits[slot] - len(cycled.deliveries)
+                continue
             self._hints.doubt(slot)
             if lone is not None and cycled.alone and not cycled.deliveries:
                 lone.append(slot)

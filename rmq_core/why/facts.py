@@ -12,7 +12,7 @@ from rmq_core.model.samples import SlotSample
 from rmq_core.model.scores import SHIFT
 from rmq_core.model.topic import Topic
 from rmq_core.model.views import WorkerInfo
-from rmq_core.ops import placement
+from rmq_core.ops import permits, placement
 from rmq_core.protocol.keys import Keyspace
 from rmq_core.protocol.scripts import Operation, batches
 from rmq_core.protocol.slot_calls import snapshot
@@ -76,6 +76,8 @@ class Facts:
     pace: Pace | None = None
     route: RouteStatus | None = None
     """The one that takes from it."""
+    in_flight: int = 0
+    """Of a topic with a limit of these (`Topic.concurrency`): in all its slots."""
     ready: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -107,6 +109,7 @@ def look(
     overrides = yield from placement.read(keyspace)
     owned = yield from owners.owners(keyspace, topic)
     permit_in_us = yield from _permit(keyspace, topic, now)
+    in_flight = (yield from permits.in_flight(keyspace, topic)) if topic.concurrency else 0
     route = yield from status.of_queue(keyspace, topic, now)
     latest = sorted(samples, key=lambda each: _lateness(each, now), reverse=True)[:FOCUS_MOST]
     closer = yield from _closer(keyspace, topic, [each.slot for each in latest], now)
@@ -121,6 +124,7 @@ def look(
         permit_in_us=permit_in_us,
         pace=pace,
         route=route,
+        in_flight=in_flight,
     )
 
 

@@ -40,8 +40,13 @@ def holds(facts: Facts) -> list[Reason]:
 
 
 def _held(facts: Facts) -> Iterator[Reason]:
-    held = sum(slot.sample.held for slot in facts.slots)
-    since = [hold.since_ms for slot in facts.slots for hold in slot.sample.holds]
+    full = [slot.sample for slot in facts.slots if slot.sample.keys_waiting]
+    if full:
+        values = {"held": sum(each.held for each in full), "keys": sum(each.keys_waiting for each in full)}
+        yield Reason("keys_full", values | {"limit": facts.topic.key_concurrency})
+    others = [slot.sample for slot in facts.slots if not slot.sample.keys_waiting]
+    held = sum(each.held for each in others)
+    since = [hold.since_ms for each in others for hold in each.holds]
     if held and since:
         yield Reason("holds_back", {"held": held, "holds": len(since), "for_ms": max(0, facts.now_ms - min(since))})
 
@@ -69,6 +74,8 @@ def _of_topic(facts: Facts) -> Iterator[Reason]:
     running = _running(facts)
     if facts.route is not None and facts.route.state != "running":
         yield Reason(f"route_{facts.route.state}", ready | {"route": facts.route.route.name})
+    if 0 < topic.concurrency <= facts.in_flight:
+        yield Reason("permits_used", ready | {"limit": topic.concurrency, "in_flight": facts.in_flight})
     if not running:
         if facts.route is not None:
             return

@@ -8,7 +8,7 @@ from typing import Any
 from rmq_core.errors import InvalidMessage
 from rmq_core.model.entry import EntryId
 from rmq_core.model.group import Group
-from rmq_core.model.holds import Hold
+from rmq_core.model.holds import Hold, HoldOf
 from rmq_core.model.ids import id_to_text, raw_id
 from rmq_core.model.scores import LANE, LANES_FREE_FROM, RETRIED_MAX, exact, priority_of
 from rmq_core.model.topic import Topic
@@ -76,6 +76,8 @@ def _reasons(facts: Facts, view: MessageView, before: dict[str, int]) -> Iterato
         yield Reason("not_due", {"due_ms": at_ms, "left_ms": at_ms - now})
     elif hold is not None:
         yield _held(hold, now)
+    elif state == "held" and (keys := facts.slots[0].sample.keys_waiting):
+        yield Reason("key_full", {"limit": facts.topic.key_concurrency, "keys": keys})
     elif state == "retrying" and at_ms > now:
         yield Reason("backing_off", failed | {"due_ms": at_ms, "left_ms": at_ms - now})
     else:
@@ -99,11 +101,11 @@ def _turn(keyspace: Keyspace, topic: Topic, view: MessageView, now: int) -> Oper
 def _hold(facts: Facts, view: MessageView) -> Hold | None:
     """The hold that keeps it back, or will when a take meets it."""
     basis = view.slot_basis or view.row.raw_id
-    keys = {"id": view.row.raw_id, "slot_basis": basis, "failure": basis, "order": None}
+    keys: dict[HoldOf, bytes] = {"id": view.row.raw_id, "slot_basis": basis, "failure": basis}
     for hold in facts.slots[0].sample.holds:
         if hold.of == "failure" and hold.note == view.row.id:
             continue  # the others wait for this one
-        if keys[hold.of] == hold.raw_key and (hold.until_ms is None or hold.until_ms > facts.now_ms):
+        if keys.get(hold.of) == hold.raw_key and (hold.until_ms is None or hold.until_ms > facts.now_ms):
             return hold
     return None
 

@@ -50,6 +50,9 @@ SENTENCES: Mapping[str, str | Plural] = {
     "rate_limited": gettext_noop(
         "Its rate limit of {limit} per second is used up; the {ready} that are ready need {left_ms}."
     ),
+    "permits_used": gettext_noop(
+        "Its limit of {limit} in flight is reached: {in_flight} are, and each that ends makes room; {ready} ready."
+    ),
     "threads_busy": gettext_noop("Its workers have all they can run: {in_flight} deliveries on {threads} threads."),
     "old_definition": gettext_noop(
         "The worker {worker} still goes by version {version} of the definition, not by {current}."
@@ -87,6 +90,11 @@ SENTENCES: Mapping[str, str | Plural] = {
         "{held} messages are kept back by holds ({holds}), the first of them for {for_ms} now.",
         "held",
     ),
+    "keys_full": ngettext_lazy(
+        "{held} message waits for its key ({keys}), of which {limit} may be in flight at once, and are.",
+        "{held} messages wait for their keys ({keys}), of each of which {limit} may be in flight at once, and are.",
+        "held",
+    ),
     "lag_unknown": gettext_noop(
         "How much is ahead of it in slot {slot} is not known: somebody wrote into the stream around us."
     ),
@@ -94,6 +102,10 @@ SENTENCES: Mapping[str, str | Plural] = {
     "gone": gettext_noop("No message of this id is in the queue."),
     "behind_failed": gettext_noop(
         "It waits for {id} of the same slot basis, which failed {for_ms} ago and is to be tried again."
+    ),
+    "key_full": gettext_noop(
+        "It waits for its key, of which {limit} may be in flight at once, and are; so it is with {keys} keys of its"
+        " slot."
     ),
     "behind_version": gettext_noop("It waits for its turn: version {version} of its key has still to be handled."),
     "behind_dead": gettext_noop(

@@ -148,6 +148,12 @@ class Listener:
                 f"topic {self.topic!r} waits behind what failed (on_failure='wait'), and with acks='none' nothing"
                 " fails: drop one of the two"
             )
+        for field in ("concurrency", "key_concurrency") if self.settles_first and self.definition is not None else ():
+            if getattr(self.definition, field):
+                raise ConfigurationError(
+                    f"topic {self.topic!r} limits what is in flight ({field}), and with acks='none' a message is done"
+                    " before its listener is called, so that nothing would bound how many run: drop one of the two"
+                )
 
     @property
     def settles_first(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 
-from rmq_core.ops import quotas
+from rmq_core.ops import permits, quotas
 from rmq_core.protocol.scripts import BATCH_MAX, one
 from rmq_core.protocol.slot_calls import on_slot
 from rmq_core.protocol.takes import NOT_DUE, Cycled, takeover
@@ -34,6 +34,10 @@ class SlotCalls:
         self.news: int | None = None
         """What was heard of since the last call to the server went out: its reply may be older."""
         self.last: Cycled | None = None
+        self._fell_short = False
+        """Whether the last take brought less than it could have, for want of permits."""
+        self._refused: Cycled | None = None
+        """What it brought where that was nothing."""
         self._clock = ServerClock() if topic.client.target.is_cluster else topic.clock
         self._last_us = 0.0
         """The time on the server at ``_last_at`` of this one, at least."""
@@ -58,13 +62,54 @@ class SlotCalls:
             return True
         return self.head * 1000 <= self.server_us
 
-    async def take(self, limit: int, *, alone: bool = False, floor: int | None = None) -> tuple[Cycled, float | None]:
-        """Settles, and takes as many as the topic's rate allows; the second: how long to sleep where that is none."""
-        if limit and self._topic.definition.rate_limit:
-            return await self._take_by_permit(limit, alone=alone, floor=floor)
-        return await self.cycle(limit, alone=alone, floor=floor), None
+    @property
+    def refused(self) -> bool:
+        """Whether something is ready, and only permits are missing."""
+        return self._refused is not None
 
-    async def _take_by_permit(self, limit: int, *, alone: bool, floor: int | None) -> tuple[Cycled, float | None]:
+    async def take(self, limit: int, *, alone: bool = False, floor: int | None = None) -> tuple[Cycled, float | None]:
+        """Settles, and takes as many as the topic's rate and permits allow; the second: how long to sleep where that is
+        none.
+        """
+        if limit and self._topic.definition.rate_limit:
+            return await self._take_by_rate(limit, alone=alone, floor=floor)
+        return await self._take_by_permits(limit, alone=alone, floor=floor)
+
+    async def _take_by_permits(self, limit: int, *, alone: bool, floor: int | None) -> tuple[Cycled, float | None]:
+        """Of a topic with a limit no more is taken than is begun: what only waits here would keep others waiting."""
+        if not limit or not self._topic.definition.concurrency:
+            return await self.cycle(limit, alone=alone, floor=floor), None
+        limit = min(limit, self._topic.listener.batch)
+        if self._refused is not None and not self.settling.unsettled:
+            if (wait_s := await self._ask(limit)) is not None:
+                return self._refused, wait_s
+        elif self._fell_short:
+            if self.settling.unsettled:
+                await self.cycle(0)  # first: what is not settled keeps its permit
+            await self._ask(limit)
+        cycled, wait_s = await self.cycle(limit, alone=alone, floor=floor), None
+        if cycled.short and not cycled.deliveries:
+            wait_s = await self._ask(limit)
+            if wait_s is None:
+                cycled = await self.cycle(limit, alone=alone, floor=floor)
+        self._fell_short, self._refused = cycled.short and bool(cycled.deliveries), None
+        if cycled.deliveries or not cycled.short:
+            return cycled, None
+        self._refused = cycled
+        return cycled, self._topic.next_permit_s(0) if wait_s is None else wait_s
+
+    async def _ask(self, wanted: int) -> float | None:
+        """Asks for permits; how long to sleep where there are none."""
+        topic = self._topic
+        if not topic.may_ask():
+            return topic.next_permit_s(0)
+        waits = await topic.client.run(permits.widen(topic.keyspace, topic.definition, {self._slot: wanted}))
+        if waits:
+            return topic.next_permit_s(waits[self._slot] * 1000)
+        topic.ask_again()
+        return None
+
+    async def _take_by_rate(self, limit: int, *, alone: bool, floor: int | None) -> tuple[Cycled, float | None]:
         """A slot with nothing to take asks for nothing: what it was granted would be missing elsewhere."""
         run, keyspace, topic = self._topic.client.run, self._topic.keyspace, self._topic.definition
         now_ms, next_due_ms, *_ = await run(one(on_slot("next_due", keyspace, topic, self._slot), tuple))
@@ -72,11 +117,10 @@ class SlotCalls:
             return await self.cycle(0), None
         permit = await run(quotas.ask(keyspace, topic, limit))
         if not permit.messages:
-            wait_s = self._topic.next_permit_s(permit.wait_us)
-            return await self.cycle(0), wait_s
-        cycled = await self.cycle(permit.messages, alone=alone, floor=floor)
+            return await self.cycle(0), self._topic.next_permit_s(permit.wait_us)
+        cycled, wait_s = await self._take_by_permits(permit.messages, alone=alone, floor=floor)
         await run(quotas.give_back(keyspace, topic, permit.messages - len(cycled.deliveries)))
-        return cycled, None
+        return cycled, wait_s
 
     async def cycle(self, limit: int, *, alone: bool = False, floor: int | None = None) -> Cycled:
         """Settles what is finished and takes up to ``limit``, whatever the topic's rate is."""

@@ -46,7 +46,7 @@ class SlotSleep:
                     await done_within(self._sleeping, wait_s)
                 finally:
                     self._sleeping = None
-            if not self._woken:
+            if not self._woken and not self._calls.refused:
                 until_ms, calls = self.until_ms, self._calls
                 calls.head_known = self._topic.definition.timed and until_ms is not None and until_ms >= 0
                 calls.head = until_ms if calls.head_known else None
@@ -78,7 +78,7 @@ class SlotSleep:
     def before_settling(self) -> float | None:
         """How long where what is finished may be settled by the take that is due next; else None."""
         topic, unsettled, head = self._topic, self._calls.settling.unsettled, self._calls.head
-        if not unsettled or head is None or not topic.definition.timed or topic.definition.rate_limit:
+        if not unsettled or head is None or not topic.definition.timed or topic.limited:
             return None
         wait_s = (head * 1000 - self._calls.server_us) / 1_000_000
         if wait_s > SETTLE_EVERY_S or topic.alone.wanted or any(error is not None for _, error in unsettled):

@@ -31,6 +31,7 @@ from rmq_core.worker.threads import Threads
 from rmq_core.worker.trouble import Trouble
 
 BATCH_BUDGET_S = 0.25
+PERMITS_APART_S = 0.25
 GRANTS_APART_S = 0.005
 """Asking for takes more often would bring them one by one; asking this late loses none."""
 
@@ -94,6 +95,7 @@ class TopicWork:
         self._batch_max = batch_max
         self._size = 1
         self._next_grant_at = 0.0
+        self._asks_from = 0.0
 
     @property
     def by(self) -> str:
@@ -104,6 +106,11 @@ class TopicWork:
     def name(self) -> str:
         """The topic's name."""
         return self.definition.name
+
+    @property
+    def limited(self) -> bool:
+        """Whether the fleet shares what may be taken."""
+        return bool(self.definition.rate_limit or self.definition.concurrency)
 
     @property
     def keyspace(self) -> Keyspace:
@@ -196,12 +203,32 @@ class TopicWork:
         return min(wanted, self._batch_max)
 
     def next_permit_s(self, wait_us: int) -> float:
-        """When a slot that the topic's rate refused asks again: one after another, not all at the same moment."""
+        """When a slot that the topic's rate, or permits, refused asks again: one after another, not all at once."""
         now = time.monotonic()
-        apart_s = max(1 / max(1, self.definition.rate_limit), GRANTS_APART_S)
+        rate = self.definition.rate_limit
+        apart_s = max(1 / rate if rate else 0.0, self._asks_apart_s)
         wait_s = max(wait_us / 1_000_000, GRANTS_APART_S)
         self._next_grant_at = min(max(now + wait_s, self._next_grant_at + apart_s), now + FALLBACK_S)
         return self._next_grant_at - now
+
+    @property
+    def _asks_apart_s(self) -> float:
+        """A permit is free when a call has ended: to ask much more often would only keep Redis busy."""
+        if not self.definition.concurrency or not self.gate.message_ms:
+            return GRANTS_APART_S
+        return max(GRANTS_APART_S, min(PERMITS_APART_S, self.gate.message_ms / 8_000))
+
+    def may_ask(self) -> bool:
+        """Whether a slot may ask for permits now: what another one has just been refused it would be, too."""
+        now = time.monotonic()
+        if now < self._asks_from:
+            return False
+        self._asks_from = now + self._asks_apart_s
+        return True
+
+    def ask_again(self) -> None:
+        """One was given what it asked for: others may ask."""
+        self._asks_from = 0.0
 
     def ran(self, batch: Batch) -> None:
         """Learns from a finished batch."""

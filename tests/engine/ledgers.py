@@ -13,7 +13,9 @@ ENDED = ("merged", "acked", "cancelled", "dropped", "lapsed", "duplicate", "outd
 QUEUES = ("store", "retry", "prepare", "dead")
 POOLS = ("body", "failed", "priority")
 OWN_POOLS = ("replaced", "dead_record", "suspect")
-NO_COUNTERS = (b"journal", b"shape", b"placed", b"stepped_back", b"extended_to", b"holds", b"fair", b"receipts_from")
+NO_COUNTERS = (
+    *(b"journal", b"shape", b"placed", b"stepped_back", b"extended_to", b"holds", b"fair", b"permits", b"receipts_from"),
+)
 
 
 @dataclass(frozen=True)

@@ -255,6 +255,10 @@ COMPARE_NOTHING = {
     "quota_measure": "grants to a send, which refuses",
     "quota_note": "grants to a send, which refuses",
     "quota_set": "grants to a send, which refuses",
+    "permit_ask": "grants to a take, which refuses",
+    "permit_measure": "grants to a take, which refuses",
+    "permit_note": "grants to a take, which refuses",
+    "permit_set": "grants to a take, which refuses",
 }
 """What neither refuses nor says at its top that it reads only, and why that harms nobody."""
 

@@ -84,6 +84,18 @@ def test_a_rate_slows_it_and_does_not_end_it(queue: TestQueue) -> None:
     assert queue.drain(Listener("mail", lambda delivery: None)) == Drained(done=20, failed=0)
 
 
+@pytest.mark.parametrize(
+    "limits", [{"concurrency": 1}, {"key_concurrency": 1}, {"concurrency": 2, "key_concurrency": 1}]
+)
+def test_a_limit_of_what_is_in_flight_does_not_end_it(queue: TestQueue, limits: dict[str, int]) -> None:
+    queue.define(Topic("calls", "priority", slots=4, **limits))  # type: ignore[arg-type]
+    names = [f"{key}{n}" for key in "abc" for n in range(12)]
+    queue.rmq.send_many("calls", [PriorityMessage(name, 20, key=name, slot_basis=name[0]) for name in names])
+    done: list[str] = []
+    assert queue.drain(Listener("calls", lambda delivery: done.append(delivery.text))).done == len(names)
+    assert sorted(done) == sorted(names)
+
+
 def test_what_has_expired_before_it_does_not_end_it(queue: TestQueue) -> None:
     queue.define(Topic("offers", "priority", slots=1))
     queue.rmq.send_many("offers", [PriorityMessage(f"late-{n}", 20, expires_ms=1) for n in range(450)])

@@ -80,7 +80,7 @@ def test_every_sentence_can_be_said() -> None:
     values |= dict.fromkeys(
         ("ready", "slots", "limit", "in_flight", "threads", "version", "current", "slot", "known", "priority"), 1_000
     )
-    values |= dict.fromkeys(("retrying", "suspects", "failures", "before", "higher", "others"), 2)
+    values |= dict.fromkeys(("retrying", "suspects", "failures", "before", "higher", "others", "keys"), 2)
     values |= {"held": 2, "holds": 1, "hold": "0-1", "route": "r", "id": "m", "error": "E", "in_s": 1.5, "out_s": 0.5}
     for code in SENTENCES:
         text = Reason(code, values).text

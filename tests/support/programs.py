@@ -21,7 +21,9 @@ _STARTER = multiprocessing.get_context("forkserver")
 _STARTER.set_forkserver_preload(
     [
         "tests.engine.worker.at_most_once_program",
+        "tests.engine.worker.concurrency_program",
         "tests.engine.worker.forward_program",
+        "tests.engine.worker.key_limit_program",
         "tests.engine.worker.poison_program",
         "tests.engine.worker.rate_program",
         "tests.ownership.program",

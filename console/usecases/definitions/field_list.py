@@ -12,8 +12,10 @@ from rmq_core.model.topic import (
     MAX_AGE_MS,
     MAX_ARCHIVE_MS,
     MAX_BACKLOG,
+    MAX_CONCURRENCY,
     MAX_EXPIRES_MS,
     MAX_JOURNAL,
+    MAX_KEY_CONCURRENCY,
     MAX_LENGTH,
     MAX_OBJECTIVE_MS,
     MAX_RATE,
@@ -324,6 +326,27 @@ ALL = (
         "count",
         0,
         MAX_RATE,
+        zero=gettext_lazy("no limit"),
+    ),
+    Field(
+        "concurrency",
+        gettext_lazy("At once"),
+        gettext_lazy("So many of its messages are in flight at once, with all workers together."),
+        "count",
+        0,
+        MAX_CONCURRENCY,
+        zero=gettext_lazy("no limit"),
+    ),
+    Field(
+        "key_concurrency",
+        gettext_lazy("At once of a key"),
+        gettext_lazy(
+            "So many messages of one key (or slot basis) are in flight at once, with all workers together; others of"
+            " the slot go on."
+        ),
+        "count",
+        0,
+        MAX_KEY_CONCURRENCY,
         zero=gettext_lazy("no limit"),
     ),
     Field(

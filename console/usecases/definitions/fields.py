@@ -72,6 +72,9 @@ def wanted_topic(values: Mapping[str, Any], base: Topic | None = None) -> Topic:
         problems.setdefault("lateness_objective_ms", gettext("A priority topic has no due times."))
     if merged["fair"] is True and merged["kind"] != TopicKind.PRIORITY:
         problems.setdefault("fair", gettext("Tenants take turns on priority topics only."))
+    if merged["in_order"] is True and merged["key_concurrency"]:
+        text = gettext("In order, one version of a key is in flight at a time anyway: it has to be 0.")
+        problems.setdefault("key_concurrency", text)
     if problems:
         raise InvalidDefinition(problems)
     return Topic.from_mapping(merged)

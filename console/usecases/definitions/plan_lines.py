@@ -135,6 +135,19 @@ def _rate_limit(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
     return [Line("rate_limit", "caution" if lowered and ready.number else "info", text % values, ready)]
 
 
+def _concurrency(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
+    if not wanted.concurrency:
+        return [Line("concurrency", "info", gettext("Workers take as many as they can run."))]
+    in_flight = Count(sample.prepare)
+    text = gettext(
+        "At most %(most)s are in flight at once. Now %(count)s are; what is beyond that is not called back, and nothing"
+        " is taken until it has ended."
+    )
+    lowered = in_flight.number > wanted.concurrency
+    values = {"most": f"{wanted.concurrency:,}", "count": in_flight}
+    return [Line("concurrency", "caution" if lowered else "info", text % values, in_flight)]
+
+
 def _objective(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
     if not wanted.lateness_objective_ms:
         text = gettext("Nobody is told any more how many deliveries are late. No message is affected.")
@@ -250,6 +263,7 @@ LINES: dict[str, Callable[[Topic, Topic, TopicSample], list[Line]]] = {
     "weight": _weight,
     "max_backlog": _max_backlog,
     "rate_limit": _rate_limit,
+    "concurrency": _concurrency,
     "lateness_objective_ms": _objective,
     "undo_ms": _undo,
     "result_for_ms": _results,

@@ -34,6 +34,17 @@ def _on_failure(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
     return [Line("on_failure", "caution", gettext("What waits for a failure now does so until that is done, or dead."))]
 
 
+def _key_concurrency(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
+    if not wanted.key_concurrency:
+        text = gettext("Any number of a key may be in flight; what waits for its key goes on within a second.")
+        return [Line("key_concurrency", "caution", text)]
+    text = gettext(
+        "Of one key at most %(most)s are in flight at once from now on; what is in flight beyond that is not called"
+        " back. Others of the slot go on."
+    )
+    return [Line("key_concurrency", "caution", text % {"most": f"{wanted.key_concurrency:,}"})]
+
+
 def _in_order(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
     if not wanted.in_order:
         text = gettext("Versions that wait for one before them are handed out at once, and versions of a key merge.")
@@ -113,6 +124,7 @@ def _tenant_limits(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]
 ORDER_LINES: dict[str, Callable[[Topic, Topic, TopicSample], list[Line]]] = {
     "merge": _merge,
     "on_failure": _on_failure,
+    "key_concurrency": _key_concurrency,
     "in_order": _in_order,
     "first_version": _first_version,
     "skip_after_ms": _skip_after,

@@ -33,6 +33,9 @@ local statuses = {}
 ack(FIRST, (#ARGV - FIRST + 1) / WIDTH, statuses)
 if HOLDS then
   lift_over(LIFTED_MOST, 'f')
+  if limits.look_after_keys then
+    limits.look_after_keys(LIFTED_MOST)
+  end
 end
 write_counts()
 if counted.lifted or limits.freed then

@@ -2,12 +2,13 @@
 -- KEYS   the slot's keys
 -- ARGV   policy: kind, max_retries, timeout_ms, backoff_ms, backoff_max_ms, epoch ('' in shared mode), shape,
 --        '<host> <worker>' or ''
---        wake channel, slot, limit (0 takes nothing), how (several|alone), least fresh priority to take ('': any; 'waits':
+--        wake channel, slot, limit (0 takes nothing; '<limit>/<version>': no more than it has permits for), how (several|alone), least fresh priority to take ('': any; 'waits':
 --        any, but nothing while something that was handed out before is in flight, or waits for its next try),
 --        most bytes of bodies to take, n acks, n nacks, n releases, then the groups of shared/settle.lua
 -- reply  {now, next_due_ms (-1: none), statuses of the settled (1 done, 0 stale), {id, store score, …}, bodies or {},
 --        microseconds of `now` beyond the millisecond, head of what is left ('' none), 1 where the next message must be
---        taken alone, and 2 for each millisecond that the receipts are ahead of `now`}
+--        taken alone, 2 more where something is ready that there was no permit for, and 4 for each millisecond that the
+--        receipts are ahead of `now`}
 --        error RMQFENCED <epoch>, RMQSHAPE <shape>: nothing was done
 -- include shared/slot.lua
 -- include shared/journal.lua
@@ -40,7 +41,13 @@ end
 -- A function of its own, for a script may have 200 locals at most.
 local function turn()
   local REAPED_MOST = 100
+-- include shared/permits.lua
   local channel, slot, limit = ARGV[POLICY + 1], ARGV[POLICY + 2], tonumber(ARGV[POLICY + 3])
+  local short, version = 0, nil
+  if not limit then
+    limit, version = string.match(ARGV[POLICY + 3], '^(%d+)/(%d+)$')
+    limit, version = tonumber(limit), tonumber(version)
+  end
   local alone, floor = ARGV[POLICY + 4] == 'alone', tonumber(ARGV[POLICY + 5])
   local bytes = tonumber(ARGV[POLICY + 6])
   local statuses = {}
@@ -59,12 +66,30 @@ local function turn()
   if ORDER and HOLDS then
     busy = ORDER.skip_missing(REAPED_MOST) == REAPED_MOST or busy
   end
+  if limits.look_after_keys and HOLDS then
+    limits.look_after_keys(REAPED_MOST)
+  end
+  if version then
+    local permits = read_permits(STATS)
+    local room = 0
+    if permits and permits.version >= version and permits.until_ms > now and permits.until_ms <= now + PERMITTED_MS then
+      room = math.max(0, permits.limit - redis.call('ZCARD', PREPARE))
+    end
+    short = room < limit and 2 or 0
+    limit = math.min(limit, room)
+  end
   if FAIR then
     lanes.give(limit)
   elseif UNFAIR then
     lanes.take_back(limit * 2)
   end
   local taken, bodies, suspects_next, cut = take(limit, alone, floor, bytes)
+  if short > 0 and limit == 0 then
+    local some_ready = not TIMED and redis.call('EXISTS', STORE) == 1 or TIMED and #limits.ready(1, 0) > 0
+    short = some_ready and short or 0
+  elseif #taken < limit * 2 then
+    short = 0
+  end
   write_load()
   write_counts()
   local next_due_ms = now
@@ -78,7 +103,8 @@ local function turn()
     -- What was given back is for others to take.
     redis.call('PUBLISH', channel, head == '' and slot or slot .. ' ' .. head)
   end
-  return {now, next_due_ms, statuses, taken, bodies, micros % 1000, head, (suspects_next and 1 or 0) + 2 * handed_out.ahead()}
+  local flags = (suspects_next and 1 or 0) + short + 4 * handed_out.ahead()
+  return {now, next_due_ms, statuses, taken, bodies, micros % 1000, head, flags}
 end
 
 return turn()

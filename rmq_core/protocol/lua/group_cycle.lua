@@ -56,6 +56,6 @@ if releases > 0 and limit == 0 then
   redis.call('PUBLISH', channel, head == '' and slot or slot .. ' ' .. head)
 end
 return {
-  now, next_due_ms, statuses, returned, bodies, micros % 1000, head, (suspects_next and 1 or 0) + 2 * handed_out.ahead(),
+  now, next_due_ms, statuses, returned, bodies, micros % 1000, head, (suspects_next and 1 or 0) + 4 * handed_out.ahead(),
   given,
 }

@@ -25,7 +25,7 @@ end
 local since_ms, most = tonumber(ARGV[POLICY + 3]), tonumber(ARGV[POLICY + 4])
 local lifted
 for _, hold in ipairs(HOLDS or {}) do
-  if hold.since_ms == since_ms and hold.kind ~= 'o' then -- whose versions go on with skip.lua
+  if hold.since_ms == since_ms and hold.kind ~= 'o' and hold.kind ~= 'k' then -- what waits for others goes on by itself
     lifted = hold
   end
 end

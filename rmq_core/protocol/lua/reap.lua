@@ -30,6 +30,7 @@ local most = tonumber(ARGV[POLICY + 3])
 local expired, promoted = roll_back(most), promote(most)
 if HOLDS then
   promoted = promoted + lift_over(most)
+  promoted = promoted + (limits.look_after_keys and limits.look_after_keys(most) or 0)
   promoted = promoted + (ORDER and ORDER.skip_missing(most) or 0)
 end
 local erased = trim_trash(tonumber(ARGV[POLICY + 4]), most)

@@ -227,3 +227,18 @@ def test_what_follows_is_refused_without_the_name_of_its_topic(
     refused = problem(scoped.post(SETTLE, body), status, code)
     assert "covert" not in str(refused) and "what follows" in refused["detail"]
     assert "covert" in problem(everywhere.post(SETTLE, body), status, code)["detail"]
+
+
+@pytest.mark.parametrize("limit", [{"concurrency": 1}, {"key_concurrency": 1}])
+def test_who_settles_what_somebody_else_took_makes_room(queue: Queue, operator: Caller, limit: dict[str, int]) -> None:
+    """Whoever takes and settles, here and there, and whatever the slots are."""
+    queue.topic(slots=4, **limit)
+    ready(queue, "a", "b", "c", slot_basis="one")
+    (first,) = take(operator, max=5)
+    assert queue.client.take("orders", 5) == [] and take(operator, max=5) == []
+    assert settle(operator, {"receipt": first["receipt"]})["done"] == 1
+    (second,) = queue.client.take("orders", 5, timeout_ms=5_000)
+    assert take(operator, max=5) == []
+    queue.client.ack(second)
+    (third,) = take(operator, max=5, wait_ms=5_000)
+    assert [first["id"], second.id, third["id"]] == ["a", "b", "c"]

@@ -1,5 +1,6 @@
 -- When a slot needs somebody again. Needs shared/policy.lua.
 -- include shared/hold_marks.lua
+-- include shared/key_marks.lua
 local function head_ms(queue, extra_ms)
   local head = redis.call('ZRANGE', queue, 0, 0, 'WITHSCORES')
   return head[2] and math.floor(tonumber(head[2]) / SHIFT) + extra_ms

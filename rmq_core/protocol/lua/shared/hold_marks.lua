@@ -1,8 +1,10 @@
 -- The keys of which nothing is handed out for now. The mark 'holds' of a slot lists them, one behind the other, each as
--- '<number> <i(d), b(asis), f(ailure), o(rder), t(enant)> <since_ms> <until_ms, 0: until it is lifted> <length of the key> <of the note>
+-- '<number> <i(d), b(asis), f(ailure), o(rder), t(enant), k(ey limit)> <since_ms> <until_ms, 0: until it is lifted> <length of the key> <of the note>
 -- <key><note>'.
 -- One of a failure keeps back the others of a slot basis while the message that failed, its note, is there. That of order
 -- keeps back all versions of the slot that wait for one before them: see shared/order.lua.
+-- That of the key limit, its note, keeps back all of the slot of whose basis as many are in flight as may be: see
+-- shared/key_limit.lua.
 -- That of a tenant keeps back what has failed of one who is held: see shared/tenant_limits.lua.
 -- As long as there are any, the slot's shape is marked with format 2: releases that know no holds are refused.
 -- Needs marks.
@@ -29,6 +31,18 @@ if HOLDS or LISTS_HOLDS then
   -- Whoever cancels the message that failed, or lets it expire, tells nobody: so often it is looked for.
   local FAILED_LOOK_MS = 1000
 
+  -- What a message is of: the slot basis that its sender gave, else its id.
+  function limits.basis_of(id, body)
+    local length, from
+    if body then
+      length, from = string.match(body, '^\1%d+ (%d+) %d+ ()')
+      if not length then
+        length, from = string.match(body, '^\3%S+ %d+ (%d+) %d+ ()')
+      end
+    end
+    return length and length ~= '0' and string.sub(body, from, from + length - 1) or id
+  end
+
   function hold_end()
     local first, notes, there = nil, {}, {}
     for _, hold in ipairs(HOLDS or {}) do
@@ -37,6 +51,9 @@ if HOLDS or LISTS_HOLDS then
       end
       if hold.kind == 't' and limits.known and not (limits.held and limits.held('t' .. hold.key)) then
         first = now -- nobody holds this tenant any more
+      end
+      if hold.kind == 'k' then
+        first = math.min(first or math.huge, limits.key_look())
       end
       -- One that failed, and is in flight again, or whose end somebody has moved, is looked for as the others are.
       if hold.until_ms > (hold.kind == 'f' and now or 0) then

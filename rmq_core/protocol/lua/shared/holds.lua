@@ -8,17 +8,7 @@ if HOLDS or LISTS_HOLDS then
   -- So many slot bases of a slot wait for one that failed; what fails beyond is not waited for.
   local FAILED_MOST = 256
 
-  -- What a hold is of, where it is of a slot basis: the one its sender gave, else the id.
-  local function held_basis(id, body)
-    local length, from
-    if body then
-      length, from = string.match(body, '^\1%d+ (%d+) %d+ ()')
-      if not length then
-        length, from = string.match(body, '^\3%S+ %d+ (%d+) %d+ ()')
-      end
-    end
-    return length and length ~= '0' and string.sub(body, from, from + length - 1) or id
-  end
+  local held_basis = limits.basis_of
 
   -- When a message expires; nil: never.
   local function expires_ms(body)
@@ -46,6 +36,7 @@ if HOLDS or LISTS_HOLDS then
     return timed_out
       or hold.kind == 't' and not (limits.held and limits.held('t' .. hold.key))
       or hold.kind == 'o' and not (ORDER and redis.call('EXISTS', ORDER_WAITS) == 1)
+      or hold.kind == 'k' and not (limits.is_key_limit(hold) and redis.call('EXISTS', ORDER_WAITS) == 1)
   end
 
   -- Lists the holds anew. Removed first: a full server refuses a script whose first write adds.
@@ -109,7 +100,7 @@ if HOLDS or LISTS_HOLDS then
     local basis
     for _, hold in ipairs(HOLDS) do
       -- Those of failures that are over have just been lifted: to ask again would cost much for each message.
-      if hold.kind ~= 't' and (hold.kind == 'f' or not is_over(hold)) then
+      if hold.kind ~= 't' and hold.kind ~= 'k' and (hold.kind == 'f' or not is_over(hold)) then
         basis = hold.kind ~= 'i' and (basis or held_basis(id, body)) or basis
         if hold.key == (hold.kind ~= 'i' and basis or id) and not (hold.kind == 'f' and hold.note == id) then
           return hold.number
@@ -168,7 +159,7 @@ if HOLDS or LISTS_HOLDS then
         moved = moved + #found / 2
         if #found == room * 2 and redis.call('ZCOUNT', RETRY, from, to) > 0 then
           left[#left + 1] = hold
-        elseif hold.kind == 'o' then
+        elseif hold.kind == 'o' or hold.kind == 'k' and not limits.of_a_key then
           redis.call('UNLINK', ORDER_WAITS, ORDER_SINCE)
         end
       end
@@ -210,3 +201,4 @@ if HOLDS or LISTS_HOLDS then
     end
   end
 end
+-- include shared/key_limit.lua

@@ -15,10 +15,12 @@ local WAITS = ARGV[10] == 'wait'
 local ORDER
 if ARGV[11] ~= '' then
   local first, skip_after = string.match(ARGV[11], '^(%d+) (%d+)$')
-  ORDER = {first = tonumber(first), skip_after = tonumber(skip_after)}
+  ORDER = first and {first = tonumber(first), skip_after = tonumber(skip_after)}
 end
+-- Or: so many of a slot basis may be in flight at once, see shared/key_limit.lua. nil: any number.
+limits.of_a_key = not ORDER and tonumber(ARGV[11]) or nil
 -- Whether this call may list holds where there were none: also of tenants who are held, see shared/tenant_limits.lua.
-local LISTS_HOLDS = WAITS or ORDER ~= nil or string.find(marks[4] or '', ',h', 1, true) ~= nil
+local LISTS_HOLDS = WAITS or ORDER ~= nil or limits.of_a_key ~= nil or string.find(marks[4] or '', ',h', 1, true) ~= nil
 local POLICY = 11
 if ARGV[8] ~= '' then
   changed_by = ARGV[8]

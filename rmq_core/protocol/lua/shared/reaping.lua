@@ -12,6 +12,9 @@ do
   -- place, and will be handed out alone. What was taken alone has failed.
   function time_out(id, receipt, fragment)
     redis.call('ZREM', PREPARE, id)
+    if limits.make_room then
+      limits.make_room({id})
+    end
     count('expired', 1)
     note('expired', 'pp', id, receipt)
     local place = origin_of(id, receipt)

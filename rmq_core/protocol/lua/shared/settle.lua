@@ -89,6 +89,9 @@ local function ack(at, n, statuses)
       end
     end
     local gone = redis.call('ZREM', PREPARE, unpack(done))
+    if limits.make_room then
+      limits.make_room(done)
+    end
     count('acked', gone)
     if JOURNALING then
       note_acked(at, valid, gone)
@@ -124,6 +127,9 @@ local function nack(at, n, statuses)
     local group = at + (i - 1) * 4
     if redis.call('ZREM', PREPARE, ids[i]) == 1 then
       local receipt = tonumber(ARGV[group + 1])
+      if limits.make_room then
+        limits.make_room({ids[i]})
+      end
       clear_suspects({ids[i]})
       fail(
         ids[i], receipt % SHIFT + 1, tonumber(ARGV[group + 2]), ARGV[group + 3], not TIMED and origin_of(ids[i], receipt)
@@ -148,6 +154,9 @@ local function release(at, n, statuses)
     latest = math.max(latest, receipt)
     local delay_ms, failures = tonumber(ARGV[group + 2]), receipt % SHIFT
     if redis.call('ZREM', PREPARE, id) == 1 then
+      if limits.make_room then
+        limits.make_room({id})
+      end
       local place = tonumber(ARGV[group + 3]) or origin_of(id, receipt) or tonumber(redis.call('HGET', PRIORITY, id) or nil)
       count('released', 1)
       if delay_ms <= 0 then

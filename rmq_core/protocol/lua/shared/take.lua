@@ -199,6 +199,17 @@ do
     return found, bodies, is_top, is_bottom, suspects_next, cut
   end
 
+  -- Of what is ready the first so many, of a priority topic without what failed before, and their bodies.
+  function limits.ready(most, bytes)
+    local found
+    if TIMED then
+      found = range('ZRANGEBYSCORE', '-inf', '(' .. ms_text(now + 1), 0, most)
+    else
+      found = range('ZREVRANGEBYSCORE', '+inf', '(' .. RETRIED_MAX, 0, most)
+    end
+    return found, (bodies_within(found, bytes))
+  end
+
   local function ids_of(found)
     local ids = {}
     for i = 1, #found, 2 do
@@ -275,6 +286,10 @@ do
         local kept
         taken, bodies, kept = ORDER.in_their_turn(taken, bodies)
         ended = ended + kept
+      elseif limits.within_keys then
+        local kept
+        taken, bodies, kept = limits.within_keys(taken, bodies, bytes)
+        ended = ended + kept
       end
       ended_in_all = ended_in_all + ended
     until ended == 0 or ended_in_all >= LAPSED_MOST
@@ -321,6 +336,8 @@ do
     end
     if ORDER then
       ORDER.begin()
+    elseif limits.keys_taken then
+      limits.keys_taken(taken, bodies)
     end
     if not alone then
       note_origins(from, taken, in_flight)

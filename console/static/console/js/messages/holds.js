@@ -105,6 +105,7 @@ export function liftButton(onDone, { hold, message }) {
       const found = hold ?? (message && (await holdOf(message)));
       if (found) liftDialog(found, onDone);
       else if (page.topic.in_order) toast(gettext("No hold keeps it back: it waits for a version before it."), "info");
+      else if (page.topic.key_concurrency) toast(gettext("No hold keeps it back: it waits for its key."), "info");
       else onDone();
     } catch (problem) {
       toast(messageOf(problem), "error");

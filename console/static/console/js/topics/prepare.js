@@ -46,7 +46,11 @@ export class PrepareQueue {
     const note = details.ages.capped
       ? fill(gettext("Only the oldest of each slot are counted, %(n)s in all."), { n: count(details.ages.looked_at) })
       : fill(gettext("Visibility timeout %(time)s."), { time: duration(details.visibility_timeout_ms) });
-    this.ages.update(buckets, note);
+    const permits = details.permits;
+    const used = permits
+      ? ` ${fill(gettext("Permits in use: %(used)s of %(all)s."), { used: count(permits.used), all: count(permits.of) })}`
+      : "";
+    this.ages.update(buckets, note + used);
     const now = this.live.nowMs();
     replace(
       this.body,
