@@ -166,6 +166,6 @@ def test_counters_are_corrected_once(client: RMQ, topic: Topic, redis_server: An
         with redis_server.client() as raw:
             raw.hincrby(keys.stats, "sent", by)
         assert gap(client) == by
-        assert client.run(repairs.correct_counters(client.keyspace, topic, 0, by, by)) is True
+        assert client.run(repairs.correct_counters(client.keyspace, topic, 0, repairs.Miscount(by, by))) is True
         assert gap(client) == 0
-        assert client.run(repairs.correct_counters(client.keyspace, topic, 0, by, by)) is False
+        assert client.run(repairs.correct_counters(client.keyspace, topic, 0, repairs.Miscount(by, by))) is False

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rmq_core.model.scores import RETRIED_MAX, SHIFT
+from rmq_core.model.stats import ENDED
 from rmq_core.pipeline.findings.places import kind_of_misplaced, with_places
 from rmq_core.pipeline.history.replay import MESSAGE, SLOT, entry_of, evidence, ms_of
 from rmq_core.pipeline.schemas import COPIES
@@ -49,8 +50,6 @@ WHY = {
 STUCK_MS = 60_000
 OVERDUE_MS = 900_000
 QUEUES = ("store", "retry", "prepare", "dead")
-ENDED = ("merged", "duplicate", "outdated", "acked", "cancelled", "dropped", "lapsed", "trimmed", "deleted")
-"""Counters of what is held no more; the last two are of streams."""
 OF_TIME = ("range-merge", "fixed-time")
 """Kinds in which the score of what waits is its due time; in a group it is the entry's place."""
 
@@ -79,7 +78,8 @@ def found(frame: DataFrame, kind: str | Column, repair: str | Column, proof: Col
 
 def slot_ledgers(snapshot: DataFrame) -> DataFrame:
     """Per topic and slot: ``begin`` and ``end`` (positions of the journal around the reading), ``at_ms``, ``gap`` of
-    the ledger, ``ledger`` (JSON: counters and queues).
+    the ledger, ``ledger`` (JSON: counters and queues), ``told``: the journal tells all that was ever counted (1), how
+    often the counters were ``corrected``.
     """
     from pyspark.sql import functions as F
 
@@ -116,6 +116,8 @@ def slot_ledgers(snapshot: DataFrame) -> DataFrame:
             position("ledger_after").alias("end"),
             F.get_json_object("ledger_after", "$.journaled").cast("long").alias("journaled"),
             gap.alias("gap"),
+            F.get_json_object("ledger", "$.told").cast("int").alias("told"),
+            F.get_json_object("ledger", "$.corrected").cast("long").alias("corrected"),
         )
     )
 
@@ -134,8 +136,14 @@ def where_found() -> Column:
     return F.array_compact(F.array(*(F.when(F.col(f"in_{queue}").isNotNull(), queue) for queue in QUEUES)))
 
 
-def ledgers(slot_ledgers: DataFrame, suspects: DataFrame | None = None, streams: Sequence[str] = ()) -> DataFrame:
-    """Slots whose counters do not say what their queues hold, beyond what the misplaced messages explain.
+def ledgers(
+    slot_ledgers: DataFrame,
+    suspects: DataFrame | None = None,
+    streams: Sequence[str] = (),
+    miscounted: DataFrame | None = None,
+) -> DataFrame:
+    """Slots whose counters do not say what their queues hold, beyond what the misplaced messages explain, or not what
+    their journal tells (``miscounted``).
 
     What is put back, or taken away, balances the ledger again; the rest (``by``) is what a correction is of. Those of
     ``streams`` are not corrected.
@@ -149,14 +157,26 @@ def ledgers(slot_ledgers: DataFrame, suspects: DataFrame | None = None, streams:
         away = F.when(F.col("with_server"), 0).otherwise(F.size("missing"))
         rows = suspects.where("misplaced IN ('lost', 'unexpected')")
         explained = rows.groupBy(*SLOT).agg(F.sum(away - F.size("extra")).cast("long").alias("explained"))
-    unbalanced = slot_ledgers.join(explained, [*SLOT], "left").withColumn(
-        "by", F.col("gap") - F.coalesce("explained", F.lit(0))
+    if miscounted is None:
+        miscounted = small(slot_ledgers.sparkSession, [], "topic string, slot int, counters string")
+    unbalanced = (
+        slot_ledgers.join(explained, [*SLOT], "left")
+        .join(miscounted, [*SLOT], "left")
+        .withColumn("by", F.col("gap") - F.coalesce("explained", F.lit(0)))
     )
+    each = F.from_json("counters", "map<string, long>")
     stream = F.col("topic").isin([*streams])
     why = F.when(stream, F.lit(WHY["slot_ledger"]))
-    proof = evidence(gap=F.col("gap"), by=F.col("by"), ledger=F.col("ledger"), why=why)
+    proof = evidence(
+        gap=F.col("gap"),
+        by=F.col("by"),
+        counters=each,
+        corrected=F.col("corrected"),
+        ledger=F.col("ledger"),
+        why=why,
+    )
     repair = F.when(stream, "none").otherwise("correct_counters")
-    return found(unbalanced.where("by != 0"), "slot_ledger", repair, proof)
+    return found(unbalanced.where("by != 0 OR counters IS NOT NULL"), "slot_ledger", repair, proof)
 
 
 # -- the messages ----------------------------------------------------------------------------------------------------

@@ -1,0 +1,44 @@
+"""What a slot has counted × what its journal tells of the same: pure DataFrame transforms.
+
+That the ledger of a slot balances shows only that no counter alone is wrong, of those that are in it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rmq_core.pipeline.history.accounts import LIFE
+from rmq_core.pipeline.history.replay import SLOT
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+COMPARED = (
+    *("merged", "taken", "acked", "retried", "expired", "died", "cancelled", "rescheduled", "requeued"),
+    *("released", "lapsed", "duplicate", "outdated"),
+)
+"""Each is an event of the journal. Not ``sent``, ``restored`` and ``dropped``: the first is what all others add up to,
+and repairs count as the others."""
+
+
+def miscounted(accounts: DataFrame, whole: DataFrame, slot_ledgers: DataFrame, suspects: DataFrame) -> DataFrame:
+    """Per topic and slot ``counters``: what they count more than the journal tells; null: nothing. Of queues that stood
+    still from when they were read until their journal was, and where it tells all they have ever counted (``told``).
+
+    ``whole``: slots whose journal is whole, with their present ``life``. Of those in which ``suspects`` did what could
+    not happen, the journal tells more than was.
+    """
+    from pyspark.sql import functions as F
+
+    ledgers = slot_ledgers.where("told = 1 AND instr(topic, '@') = 0").select(*SLOT, "ledger", "begin")
+    here = accounts.join(F.broadcast(whole.select(*LIFE)), [*LIFE], "left_semi")
+    untrue = suspects.where("impossible IS NOT NULL").select(*SLOT).distinct()
+    still = here.join(F.broadcast(ledgers), [*SLOT]).where("position = begin")
+    still = still.join(F.broadcast(untrue), [*SLOT], "left_anti")
+
+    def more(name: str) -> DataFrame:
+        said = F.coalesce(F.get_json_object("ledger", f"$.counters.{name}").cast("long"), F.lit(0))
+        return F.nullif(said - F.col(name), F.lit(0)).alias(name)
+
+    wrong = F.to_json(F.struct(*(more(name) for name in COMPARED)))
+    return still.select(*SLOT, F.nullif(wrong, F.lit("{}")).alias("counters"))
