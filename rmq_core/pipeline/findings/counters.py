@@ -11,7 +11,7 @@ from rmq_core.pipeline.history.accounts import LIFE
 from rmq_core.pipeline.history.replay import SLOT
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
 COMPARED = (
     *("merged", "taken", "acked", "retried", "expired", "died", "cancelled", "rescheduled", "requeued"),
@@ -25,20 +25,21 @@ def miscounted(accounts: DataFrame, whole: DataFrame, slot_ledgers: DataFrame, s
     """Per topic and slot ``counters``: what they count more than the journal tells; null: nothing. Of queues that stood
     still from when they were read until their journal was, and where it tells all they have ever counted (``told``).
 
-    ``whole``: slots whose journal is whole, with their present ``life``. Of those in which ``suspects`` did what could
-    not happen, the journal tells more than was.
+    ``whole``: slots whose journal is whole, with their present ``life``. What ``suspects`` of a slot did that could
+    not happen, its journal tells too often, so that is not compared.
     """
     from pyspark.sql import functions as F
 
     ledgers = slot_ledgers.where("told = 1 AND instr(topic, '@') = 0").select(*SLOT, "ledger", "begin")
     here = accounts.join(F.broadcast(whole.select(*LIFE)), [*LIFE], "left_semi")
-    untrue = suspects.where("impossible IS NOT NULL").select(*SLOT).distinct()
+    untrue = suspects.where("impossible IS NOT NULL").groupBy(*SLOT).agg(F.collect_set("wrong.event").alias("untrue"))
     still = here.join(F.broadcast(ledgers), [*SLOT]).where("position = begin")
-    still = still.join(F.broadcast(untrue), [*SLOT], "left_anti")
+    still = still.join(F.broadcast(untrue), [*SLOT], "left")
 
-    def more(name: str) -> DataFrame:
+    def more(name: str) -> Column:
         said = F.coalesce(F.get_json_object("ledger", f"$.counters.{name}").cast("long"), F.lit(0))
-        return F.nullif(said - F.col(name), F.lit(0)).alias(name)
+        doubtful = F.coalesce(F.array_contains("untrue", F.lit(name)), F.lit(False))
+        return F.when(~doubtful & (said != F.col(name)), said - F.col(name)).alias(name)
 
     wrong = F.to_json(F.struct(*(more(name) for name in COMPARED)))
     return still.select(*SLOT, F.nullif(wrong, F.lit("{}")).alias("counters"))

@@ -307,3 +307,21 @@ def otherwise(place: Place) -> set[Found]:
 )
 def other_content(place: Place) -> set[Found]:
     return {("not_as_expected", place.ids["store"][0])}
+
+
+def pairs_well(each: Fault) -> bool:
+    """Whether it goes with another one in one slot."""
+    return bool(each.topic) and each.ledger is None and each.plant is not emptied
+
+
+def as_table(rows: list[tuple[Fault, set[Found], set[str]]]) -> str:
+    """For the document: what was planted, as what it is found, what repairs it, and what a report says then."""
+    lines = ["| | planted | found as | repaired by | afterwards |", "|---|---|---|---|---|"]
+    for fault, found, repairs in rows:
+        kinds = ", ".join(f"`{kind}`" for kind in sorted({kind for kind, _ in found}))
+        none = repairs == {"none"}
+        how = ", ".join(f"`{each}`" for each in sorted(repairs - {"none"}))
+        lines.append(
+            f"| {fault.area} | {fault.words} | {kinds} | {how} | {'stays, and says why' if none else 'clean'} |"
+        )
+    return "\n".join(lines)
