@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
-from tests.pipeline.catalogue.place import Place
+import msgpack
+
+from tests.pipeline.catalogue.place import QUEUES, Place
 
 Ids = set[bytes | None]
 """What a finding must name; None: the slot as a whole."""
@@ -64,9 +67,10 @@ def uncounted(place: Place) -> Ids:
 @further("two queues of a slot have changed places")
 def changed(place: Place) -> Ids:
     keys = place.keys()
-    place.raw.rename(keys.retry, "between")
+    between = f"{keys.retry}-between"
+    place.raw.rename(keys.retry, between)
     place.raw.rename(keys.dead, keys.retry)
-    place.raw.rename("between", keys.dead)
+    place.raw.rename(between, keys.dead)
     return {*place.ids["retry"], *place.ids["dead"]}
 
 
@@ -84,4 +88,68 @@ def unwritten(place: Place) -> Ids:
     key = place.keys().journal
     (newest,) = place.raw.xrevrange(key, count=1)
     place.raw.xdel(key, newest[0])
+    return {None}
+
+
+# Ten more, written down on 24 November 2026 before anybody who wrote them had read what judges them to its end.
+
+
+@further("a content is cut off to nothing")
+def cut(place: Place) -> Ids:
+    id = place.ids["store"][0]
+    place.raw.hset(place.keys().body, id, b"")
+    return {id}
+
+
+@further("two dead letters have each other's records")
+def swapped_records(place: Place) -> Ids:
+    key, (one, two) = place.keys().dead_record, place.ids["dead"][:2]
+    first, second = place.raw.hmget(key, one, two)
+    assert first != second
+    place.raw.hset(key, mapping={one: second, two: first})
+    return {one, two}
+
+
+@further("an entry was forged into the live journal: a waiting message was done")
+def forged(place: Place) -> Ids:
+    key, id = place.keys().journal, place.ids["store"][0]
+    n = place.raw.hincrby(place.keys().stats, "journaled", 1)
+    entry = [int(time.time() * 1000), ["acked", "p-", [id, 0]]]
+    place.raw.xadd(key, {"n": n, "v": msgpack.packb(entry)})
+    return {id}
+
+
+@further("the running number of a slot was set back")
+def set_back(place: Place) -> Ids:
+    assert place.raw.hincrby(place.keys().stats, "journaled", -1)
+    place.say("later", "after")
+    return {None}
+
+
+@further("the failure record of a message in back-off is gone")
+def no_failure(place: Place) -> Ids:
+    id = place.ids["retry"][0]
+    assert place.raw.hdel(place.keys().failed, id)
+    return {id}
+
+
+@further("a message waits that nobody sent, and whose id is no text")
+def no_text(place: Place) -> Ids:
+    id = b"\xff\x00\n"
+    place.raw.zadd(place.keys().store, {id: place.due})
+    return {id}
+
+
+@further("everything of a slot is gone, its journal and its counters with it")
+def all_gone(place: Place) -> Ids:
+    keys = place.keys()
+    several = (*QUEUES, "body", "failed", "dead_record", "stats", "journal")
+    place.raw.delete(*(getattr(keys, name) for name in several))
+    return {id for name in QUEUES for id in place.ids[name]}
+
+
+@further("counters are wrong and balance: five more were sent, five more were done")
+def balanced(place: Place) -> Ids:
+    place.raw.hincrby(place.keys().stats, "sent", 5)
+    place.raw.hincrby(place.keys().stats, "acked", 5)
     return {None}

@@ -80,11 +80,12 @@ class Place:
         for file in parquet.files(self.archive, self.topic):
             archived.update(pq.ParquetFile(file).read(["id"])["id"].to_pylist())  # type: ignore[no-untyped-call]
         keys = [self.keys(at) for at in range(len(self.slots))]
+        journal = b"".join(value for _, entry in self.raw.xrange(keys[0].journal) for value in entry.values())
         return {
             id: (
                 [self.raw.zscore(getattr(each, name), id) for each in keys for name in QUEUES],
                 [self.raw.hget(getattr(each, name), id) for each in keys for name in POOLS],
-                archived[id],
+                archived[id] + journal.count(id),
             )
             for several in self.ids.values()
             for id in several
