@@ -18,6 +18,7 @@ from tests.console.conftest import person, queue
 from tests.console.operations.desk import Desk, desk
 from tests.docs.blocks import ROOT
 from tests.pipeline.catalogue.faults import FAULTS, Fault, as_table, pairs_well
+from tests.pipeline.catalogue.further import FURTHER
 from tests.pipeline.catalogue.runs import Run, prove
 from tests.support.console_options import set_options
 
@@ -26,6 +27,7 @@ __all__ = ["desk", "person", "queue"]
 ALONE = os.environ.get("CATALOGUE") == "alone"
 SEED = int(os.environ.get("CATALOGUE_SEED") or Random().randrange(10**6))
 PAIRS = 400 if ALONE else 40
+ALL = [*FAULTS, *FURTHER]
 
 
 @pytest.fixture
@@ -36,15 +38,15 @@ def run_of(spark: Any, desk: Desk, settings: Any, tmp_path: Path, redis_server: 
 
 
 def pairs() -> list[tuple[Fault, ...]]:
-    every: list[tuple[Fault, ...]] = [*combinations([each for each in FAULTS if pairs_well(each)], 2)]
+    every: list[tuple[Fault, ...]] = [*combinations([each for each in ALL if pairs_well(each)], 2)]
     return Random(SEED).sample(every, min(PAIRS, len(every)))
 
 
 def test_every_fault_is_found_rightly_named_and_repaired(run_of: Any) -> None:
     print(f"CATALOGUE_SEED={SEED}")  # shown where it fails
-    assert len(FAULTS) >= 40
-    told = prove(run_of([*((each,) for each in FAULTS), *pairs()]), closed=ALONE)
-    rows = [(fault, *known) for fault, known in zip(FAULTS, told, strict=False)]
+    assert len(FAULTS) >= 40 and len(FURTHER) >= 20
+    told = prove(run_of([*((each,) for each in ALL), *pairs()]), closed=ALONE)
+    rows = [(fault, *known) for fault, known in zip(ALL, told, strict=False)]
     assert {kind for _, found, _ in rows for kind, _ in found} == {*KINDS}
     table = as_table(rows)
     assert table in (ROOT / "docs" / "reference" / "faults.md").read_text(), f"the document has this table:\n{table}"
@@ -52,6 +54,6 @@ def test_every_fault_is_found_rightly_named_and_repaired(run_of: Any) -> None:
 
 if ALONE:
 
-    @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.words)
+    @pytest.mark.parametrize("fault", ALL, ids=lambda fault: fault.words)
     def test_alone(run_of: Any, fault: Fault) -> None:
         prove(run_of([(fault,)]), closed=True)

@@ -40,7 +40,9 @@ def provable(place: Place, found: set[Found]) -> set[Found]:
     said |= {("orphan_body", id) for id in bodies - held}
     said |= {("orphan_failure", id) for id in {*raw.hkeys(keys.failed)} - held - bodies}
     counted = {name: int(n) for name, n in raw.hgetall(keys.stats).items() if name in (b"sent", b"acked")}
-    balanced = counted[b"sent"] - counted[b"acked"] == sum(raw.zcard(getattr(keys, name)) for name in QUEUES)
+    balanced = counted.get(b"sent", 0) - counted.get(b"acked", 0) == sum(
+        raw.zcard(getattr(keys, name)) for name in QUEUES
+    )
     return said if balanced else said | {("slot_ledger", None)}
 
 
