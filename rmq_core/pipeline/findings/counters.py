@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 COMPARED = (
-    *("merged", "taken", "acked", "retried", "expired", "died", "cancelled", "rescheduled", "requeued"),
+    *("merged", "taken", "acked", "retried", "expired", "died", "cancelled", "rescheduled"),
     *("released", "lapsed", "duplicate", "outdated"),
 )
 """Each is an event of the journal. Not ``sent``, ``restored`` and ``dropped``: the first is what all others add up to,
-and repairs count as the others."""
+and corrections count as the others; nor ``requeued``, which counts what merged, too."""
 
 
 def miscounted(accounts: DataFrame, whole: DataFrame, slot_ledgers: DataFrame, suspects: DataFrame) -> DataFrame:

@@ -118,6 +118,13 @@ def swapped_records(place: Place) -> set[Found]:
     return {("altered", one), ("altered", two)}
 
 
+@further("the record of a dead letter is gone")
+def no_record(place: Place) -> set[Found]:
+    id = place.one("dead")
+    assert place.raw.hdel(place.keys().dead_record, id)
+    return {("missing_content", id)}
+
+
 @further("an entry was forged in the live journal: a waiting message was done")
 def forged(place: Place) -> set[Found]:
     key, id = place.keys().journal, place.one("store")
