@@ -10,7 +10,11 @@ from typing import Any, NamedTuple
 
 from rmq_core import TopicKind
 from rmq_core.model.holds import HELD_FROM
+from rmq_core.protocol.keys import slot_for
 from tests.pipeline.frames import DUE, T0, Slot
+
+ASTRAY = next(b"a%d" % i for i in range(99) if slot_for(b"a%d" % i, 4) == 0)
+"""Of slot 0, where there are four."""
 
 
 class Finding(NamedTuple):
@@ -321,6 +325,16 @@ def marks_and_counters_taken_away() -> Any:
     slot = lively()
     slot.n = 0
     return [slot], {("journal_gap", 0, None)}
+
+
+@scenario
+def astray_from_a_journal_with_holes() -> Any:
+    """In slot 1, of which it is not; its own one has lost an entry, perhaps that which sent it."""
+    home, other = lively(), Slot(number=1)
+    home.entries = [row for row in home.entries if row["n"] != 5]
+    other.say(("began", "--", b"", 0))
+    other.queues["store"][ASTRAY] = DUE
+    return [home, other], {("journal_gap", 0, None), ("unexpected", 1, ASTRAY)}
 
 
 @scenario

@@ -6,7 +6,8 @@ read, nor of what a journal with holes in it would have to prove.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from rmq_core.model.scores import RETRIED_MAX, SHIFT
@@ -41,6 +42,8 @@ WHY = {
     "not_as_expected": "The journal says something else than the ledger: whoever owns that must say which is right.",
     "orphan": "The journal of its slot does not tell everything, so this may be all that is left of a lost message:"
     " send it again if it was one.",
+    "astray": "It is not in its own slot, and the journal of that does not tell everything: this may be all that is"
+    " left of it. See whether it must be sent again before you cancel it.",
     "misplaced": "Another finding says where this message belongs: repair that first, and reconcile again.",
     "slot_ledger": "Somebody has added entries to the stream, or taken some out of it, around rmq: nobody knows which.",
     "unknown_to_business": "It is in order here: whoever owns the ledger must say what it is.",
@@ -275,12 +278,20 @@ def overdue(suspects: DataFrame) -> DataFrame:
     return found(suspects.where("overdue"), "overdue", "none", proof)
 
 
-def misplaced(suspects: DataFrame) -> DataFrame:
+def misplaced(
+    suspects: DataFrame, holes: DataFrame | None = None, slots: Mapping[str, int] = MappingProxyType({})
+) -> DataFrame:
     """Messages that are not where their journal says, or not as it says; or in the wrong slot.
 
-    An outsider in one slot that is lost in another one is one finding: it lies in the wrong slot.
+    An outsider in one slot that is lost in another one is one finding: it lies in the wrong slot. One whose own slot is
+    among ``holes`` may be lost there, and nobody knows. ``slots``: how many each topic has.
     """
     from pyspark.sql import functions as F
+
+    session = suspects.sparkSession
+    holes = small(session, [], "topic string, slot int") if holes is None else holes
+    of = small(session, [*slots.items()], "topic string, slots int")
+    unproved = holes.select("topic", F.col("slot").alias("own"), F.lit(True).alias("astray")).distinct()
 
     judged = suspects.where("misplaced IS NOT NULL").withColumn("outsider", F.col("life").isNull())
     lost = judged.where("misplaced = 'lost'").groupBy("topic", "id").agg(F.min("slot").alias("home"))
@@ -288,6 +299,9 @@ def misplaced(suspects: DataFrame) -> DataFrame:
     strays = homes.where("outsider AND home IS NOT NULL")
     moved = strays.select("topic", "id", F.col("home").alias("slot"))
     rest = homes.where("NOT (outsider AND home IS NOT NULL)").join(moved, [*MESSAGE], "left_anti")
+    own = F.when(F.col("outsider"), F.pmod(F.crc32("id"), F.col("slots")).cast("int"))
+    rest = rest.join(F.broadcast(of), "topic", "left").withColumn("own", own)
+    rest = rest.join(F.broadcast(unproved), ["topic", "own"], "left")
     waits, retries = F.array_contains("expected", "waiting"), F.col("queue") == "r"
     due = F.when(retries, F.floor(F.col("waiting_score") / SHIFT)).when(
         F.col("kind").isin(*OF_TIME) & (F.col("waiting_score") > RETRIED_MAX), F.col("waiting_score")
@@ -314,10 +328,11 @@ def misplaced(suspects: DataFrame) -> DataFrame:
         last_entry=entry_of(F.col("position")),
         last_ms=ms_of(F.col("position")),
         with_server=F.when(F.col("with_server"), F.lit(True)),
-        why=F.when(unknown, F.lit(WHY["content"])),
+        why=F.when(unknown, F.lit(WHY["content"])).when(F.col("astray"), F.lit(WHY["astray"])),
     )
+    helpless = unknown | F.coalesce("astray", F.lit(False))
     wrong = found(strays, "wrong_slot", "move", evidence(home=F.col("home"), found=where_found()))
-    return found(rest, F.col("misplaced"), F.when(unknown, "none").otherwise("set_right"), proof).union(wrong)
+    return found(rest, F.col("misplaced"), F.when(helpless, "none").otherwise("set_right"), proof).union(wrong)
 
 
 def unknown_content() -> Column:

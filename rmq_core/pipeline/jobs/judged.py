@@ -53,8 +53,8 @@ class Repeated(Exception):
 
 
 def judge(judged: Judged, snapshot: DataFrame, history: History) -> None:
-    """Stores ``slot_ledgers``, ``accounts``, ``holes``, ``whole``, ``news``, ``messages`` and ``suspects``; where the books
-    are closed, also ``new_accounts``. Raises `Repeated`."""
+    """Stores ``slot_ledgers``, ``accounts``, ``holes``, ``whole``, ``news``, ``messages`` and ``suspects``; where the
+    books are closed, also ``new_accounts``. Raises `Repeated`."""
     from pyspark.sql import functions as F
 
     kept, state = judged.kept, history.state

@@ -118,7 +118,7 @@ def findings(judged: Judged, snapshot: DataFrame, history: History, ledger: Ledg
     slot_ledgers, holes, suspects, messages = map(kept.read, ("slot_ledgers", "holes", "suspects", "messages"))
     miscounted = counters.miscounted(kept.read("accounts"), kept.read("whole"), slot_ledgers, suspects)
     several = [
-        verdicts.misplaced(suspects),
+        verdicts.misplaced(suspects, holes, {topic.name: topic.slots for topic in topics}),
         verdicts.impossible(suspects),
         verdicts.orphans(suspects),
         verdicts.stuck(suspects),

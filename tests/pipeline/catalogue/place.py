@@ -79,17 +79,19 @@ class Place:
         archived = Counter[bytes]()
         for file in parquet.files(self.archive, self.topic):
             archived.update(pq.ParquetFile(file).read(["id"])["id"].to_pylist())  # type: ignore[no-untyped-call]
-        keys = [self.keys(at) for at in range(len(self.slots))]
-        journal = b"".join(value for _, entry in self.raw.xrange(keys[0].journal) for value in entry.values())
-        return {
-            id: (
-                [self.raw.zscore(getattr(each, name), id) for each in keys for name in QUEUES],
-                [self.raw.hget(getattr(each, name), id) for each in keys for name in POOLS],
-                archived[id] + journal.count(id),
-            )
-            for several in self.ids.values()
-            for id in several
-        }
+        ids = [id for several in self.ids.values() for id in several]
+        with self.raw.pipeline(transaction=False) as asked:
+            asked.xrange(self.keys().journal)
+            for keys in (self.keys(at) for at in range(len(self.slots))):
+                for id in ids:
+                    for name in QUEUES:
+                        asked.zscore(getattr(keys, name), id)
+                    for name in POOLS:
+                        asked.hget(getattr(keys, name), id)
+            entries, *found = asked.execute()
+        journal, each = b"".join(value for _, entry in entries for value in entry.values()), len(QUEUES) + len(POOLS)
+        rows = [tuple(found[at : at + each]) for at in range(0, len(found), each)]
+        return {id: (rows[n :: len(ids)], archived[id] + journal.count(id)) for n, id in enumerate(ids)}
 
     def whole(self) -> Any:
         """The same of everything in the slot, and in the topic's files."""

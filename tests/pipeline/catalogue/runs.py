@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ import pyarrow.parquet as pq
 from console.models import Finding, Reconciliation
 from console.usecases.runs import repairs, run_reports
 from console.usecases.runs.repairs import RepairRequest
+from rmq_core.model.scores import SHIFT
+from rmq_core.pipeline.findings.verdicts import OVERDUE_MS
 from rmq_core.pipeline.jobs.archive import archive
 from rmq_core.pipeline.jobs.reconcile import Inputs, reconcile
 from rmq_core.pipeline.sources.options import SourceOptions
@@ -31,6 +34,11 @@ def slots_of(group: Group) -> int:
     return max(fault.slots for fault in group)
 
 
+def elsewhere(place: Place, id: bytes | None) -> bool:
+    """Whether a message lies in the other slot."""
+    return id is not None and place.raw.zscore(place.keys(1).store, id) is not None
+
+
 def provable(place: Place, found: set[Found]) -> set[Found]:
     """What may be said of a slot whose journal is not whole: what its queues and counters show without it."""
     raw, keys = place.raw, place.keys()
@@ -43,6 +51,12 @@ def provable(place: Place, found: set[Found]) -> set[Found]:
     balanced = counted.get(b"sent", 0) - counted.get(b"acked", 0) == sum(
         raw.zcard(getattr(keys, name)) for name in QUEUES
     )
+    late = (int(time.time()) * 1000 - OVERDUE_MS) * SHIFT
+    said |= {("overdue", id) for id in raw.zrangebyscore(keys.retry, "-inf", late)}
+    if len(place.slots) > 1:  # what strayed: nobody knows whether it is lost at home
+        said |= {
+            ("unexpected", id) for kind, id in found if kind in ("wrong_slot", "unexpected") and elsewhere(place, id)
+        }
     return said if balanced else said | {("slot_ledger", None)}
 
 
