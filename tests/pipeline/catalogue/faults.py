@@ -321,9 +321,7 @@ def as_table(rows: list[tuple[Fault, set[Found], set[str]]]) -> str:
     lines = ["| | planted | found as | repaired by | afterwards |", "|---|---|---|---|---|"]
     for fault, found, repairs in rows:
         kinds = ", ".join(f"`{kind}`" for kind in sorted({kind for kind, _ in found}))
-        none = repairs == {"none"}
+        after = "clean" if "none" not in repairs else "stays" if repairs == {"none"} else "the rest stays"
         how = ", ".join(f"`{each}`" for each in sorted(repairs - {"none"}))
-        lines.append(
-            f"| {fault.area} | {fault.words} | {kinds} | {how} | {'stays, and says why' if none else 'clean'} |"
-        )
+        lines.append(f"| {fault.area} | {fault.words} | {kinds} | {how} | {after} |")
     return "\n".join(lines)

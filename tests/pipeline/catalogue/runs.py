@@ -186,9 +186,9 @@ def prove(run: Run, *, closed: bool) -> list[tuple[set[Found], set[str]]]:
     rows = run.reconcile(str(first.pk))
     repairs = run.compare(rows, wanted)
     assert not (failed := run.repair(first)), "\n".join(failed)
-    stays = {(row["topic"], row["kind"], row["id"]) for row in rows if row["repair"] == "none"}
+    stays = {(row["topic"], row["slot"], row["kind"], row["id"]) for row in rows if row["repair"] == "none"}
     left = [
-        {(kind, id) for kind, id in found if (place.topic, kind, id) in stays}
+        {(kind, id) for kind, id in found for slot in (*place.slots, None) if (place.topic, slot, kind, id) in stays}
         for (place, _), found in zip(run.groups, wanted, strict=True)
     ]
     run.compare(run.reconcile("after"), left)
