@@ -26,7 +26,7 @@ __all__ = ["desk", "person", "queue"]
 
 ALONE = os.environ.get("CATALOGUE") == "alone"
 SEED = int(os.environ.get("CATALOGUE_SEED") or Random().randrange(10**6))
-PAIRS = 200 if ALONE else 40
+PAIRS = 200 if ALONE else 24
 PAGE = ROOT / "docs" / "reference" / "faults.md"
 ALL = [*FAULTS, *FURTHER]
 
