@@ -1,4 +1,5 @@
-"""Twice ten further faults, chosen and written down without a look at what judges them: none may escape.
+"""Twice ten further faults: the first ten chosen without a look at what judges them, the others after half a look. None
+may escape.
 
 How the report names them was written beside them afterwards, when it was right.
 """
