@@ -26,19 +26,24 @@ def miscounted(accounts: DataFrame, whole: DataFrame, slot_ledgers: DataFrame, s
     still from when they were read until their journal was, and where it tells all they have ever counted (``told``).
 
     ``whole``: slots whose journal is whole, with their present ``life``. What ``suspects`` of a slot did that could
-    not happen, its journal tells too often, so that is not compared.
+    not happen, its journal may tell too often, by as many.
     """
     from pyspark.sql import functions as F
 
     ledgers = slot_ledgers.where("told = 1 AND instr(topic, '@') = 0").select(*SLOT, "ledger", "begin")
     here = accounts.join(F.broadcast(whole.select(*LIFE)), [*LIFE], "left_semi")
-    untrue = suspects.where("impossible IS NOT NULL").groupBy(*SLOT).agg(F.collect_set("wrong.event").alias("untrue"))
+    untrue = (
+        suspects.where("impossible IS NOT NULL")
+        .groupBy(*SLOT)
+        .agg(F.collect_set("wrong.event").alias("untrue"), F.count("*").alias("times"))
+    )
     still = here.join(F.broadcast(ledgers), [*SLOT]).where("position = begin")
     still = still.join(F.broadcast(untrue), [*SLOT], "left")
 
     def more(name: str) -> Column:
         said = F.coalesce(F.get_json_object("ledger", f"$.counters.{name}").cast("long"), F.lit(0))
-        doubtful = F.coalesce(F.array_contains("untrue", F.lit(name)), F.lit(False))
+        forged = F.array_contains("untrue", F.lit(name)) & (said - F.col(name)).between(-F.col("times"), F.lit(0))
+        doubtful = F.coalesce(forged, F.lit(False))
         return F.when(~doubtful & (said != F.col(name)), said - F.col(name)).alias(name)
 
     wrong = F.to_json(F.struct(*(more(name) for name in COMPARED)))
