@@ -55,6 +55,8 @@ class Counters:
         return found
 
 
+ENDED = ("merged", "duplicate", "outdated", "acked", "cancelled", "dropped", "lapsed", "trimmed", "deleted")
+"""Counters of what is held no more; the last two are of streams."""
 COUNTERS = tuple(each.name for each in fields(Counters))
 _VALUES = attrgetter(*COUNTERS)
 

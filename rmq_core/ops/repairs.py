@@ -5,11 +5,13 @@ All of them look again before they change anything, so a finding that is out of 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from rmq_core.model.ids import MessageRef, id_from_text
 from rmq_core.model.scores import SHIFT
+from rmq_core.model.stats import ENDED
 from rmq_core.model.topic import Topic
 from rmq_core.ops.actions import ActionResult, ActionStatus
 from rmq_core.protocol.keys import Keyspace
@@ -69,15 +71,18 @@ def roll_back(keyspace: Keyspace, topic: Topic, refs: Sequence[MessageRef]) -> O
     return [ActionResult(ref, _became(old, new)) for ref, old, new in zip(refs, before, after, strict=True)]
 
 
-def set_right(keyspace: Keyspace, topic: Topic, wanted: Sequence[Repair]) -> Operation[list[ActionResult]]:
-    """Makes messages what they must be, and has the journal take stock of them. ``in_flight``: it has moved since."""
+def set_right(
+    keyspace: Keyspace, topic: Topic, wanted: Sequence[Repair], *, untrue: bool = False
+) -> Operation[list[ActionResult]]:
+    """Makes messages what they must be, and has the journal take stock of them. ``in_flight``: it has moved since.
+    ``untrue``: the journal has told of them what never was, so its slot's counters are not held against it any more."""
     results = {each.ref: ActionResult(each.ref, "in_flight") for each in wanted}
     groups: dict[tuple[int, bool], list[Repair]] = {}
     for each in wanted:
         groups.setdefault((each.ref.slot, each.counts_lost), []).append(each)
     for (slot, counts_lost), group in groups.items():
         for some in batches(group, REPAIRED_AT_ONCE):
-            args: list[object] = [*policy(topic), keyspace.wake(topic.name), slot, int(counts_lost)]
+            args: list[object] = [*policy(topic), keyspace.wake(topic.name), slot, 2 if untrue else int(counts_lost)]
             for each in some:
                 seen = " ".join("-" if score is None else repr(float(score)) for score in each.seen)
                 args += (id_from_text(each.ref.id), seen, len(each.copies), *each.copies)
@@ -92,7 +97,7 @@ def take_stock(keyspace: Keyspace, topic: Topic, refs: Sequence[MessageRef]) -> 
     wanted = []
     for ref, seen in zip(refs, (yield from scores(keyspace, topic, refs)), strict=True):
         wanted.append(Repair(ref, seen, as_it_is(seen)))
-    return (yield from set_right(keyspace, topic, wanted))
+    return (yield from set_right(keyspace, topic, wanted, untrue=True))
 
 
 def as_it_is(seen: Sequence[float | None]) -> tuple[bytes, ...]:
@@ -110,9 +115,25 @@ def unchanged(keyspace: Keyspace, topic: Topic, wanted: Sequence[Repair]) -> Ope
     return [each.seen == scores for each, scores in zip(wanted, now, strict=True)]
 
 
-def correct_counters(keyspace: Keyspace, topic: Topic, slot: int, gap: int, by: int) -> Operation[bool]:
-    """Corrects a slot's counters by ``by``, of its ledger's ``gap``; False: that is another one by now."""
-    (done,) = yield [Call(script("repair_counters"), keyspace.slot_keys(topic.name, slot), [topic.shape, gap, by])]
+class Miscount(NamedTuple):
+    """What is wrong with a slot's counters. ``gap``: of its ledger; ``by``: what of that no message explains;
+    ``counters``: what each counts more than the journal tells; ``corrected``: how often they had been corrected then
+    (None: nobody knows)."""
+
+    gap: int
+    by: int
+    counters: Mapping[str, int] = MappingProxyType({})
+    corrected: int | None = None
+
+
+def correct_counters(keyspace: Keyspace, topic: Topic, slot: int, wrong: Miscount) -> Operation[bool]:
+    """Corrects a slot's counters; False: the gap is another one by now, or they were corrected since."""
+    rest = wrong.by + sum(more for name, more in wrong.counters.items() if name in ENDED)
+    args: list[object] = [topic.shape, wrong.gap, wrong.by, rest]
+    args.append("" if wrong.corrected is None else wrong.corrected)
+    for name, more in wrong.counters.items():
+        args += (name, more)
+    (done,) = yield [Call(script("repair_counters"), keyspace.slot_keys(topic.name, slot), args)]
     return bool(done)
 
 

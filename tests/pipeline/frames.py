@@ -46,6 +46,7 @@ class Slot:
     n: int = 0
     gap: int = 0
     counted: int = 0  # messages that the counters know to be there
+    counters: dict[str, int] | None = None  # where the journal tells all of them
     clock: int = T0
     forgotten: bool = False  # the server knows nothing of the journal any more
     read_after: int = 0  # entries written while and after the snapshot was read
@@ -98,8 +99,10 @@ class Slot:
 
         def ledger(newest: str) -> bytes:
             held = {name: len(ids) for name, ids in self.queues.items()}
-            counters = {"sent": self.counted + self.gap}
-            return json.dumps({**held, "counters": counters, "newest": newest, "journaled": self.n}).encode()
+            counters = {"sent": self.counted + self.gap, **(self.counters or {})}
+            counters["sent"] += counters.get("acked", 0)
+            known = {"newest": newest, "journaled": self.n, "told": int(self.counters is not None), "corrected": 0}
+            return json.dumps({**held, "counters": counters, **known}).encode()
 
         written = [] if self.forgotten else sorted({row["position"] for row in self.entries})
         before = written[: len(written) - self.read_after]

@@ -10,7 +10,11 @@ from typing import Any, NamedTuple
 
 from rmq_core import TopicKind
 from rmq_core.model.holds import HELD_FROM
+from rmq_core.protocol.keys import slot_for
 from tests.pipeline.frames import DUE, T0, Slot
+
+ASTRAY = next(b"a%d" % i for i in range(99) if slot_for(b"a%d" % i, 4) == 0)
+"""Of slot 0, where there are four."""
 
 
 class Finding(NamedTuple):
@@ -267,6 +271,82 @@ def counters_do_not_add_up() -> Any:
     slot = lively()
     slot.gap = 3
     return [slot], {("slot_ledger", 0, None)}
+
+
+def worked_off(**counters: int) -> Slot:
+    """Three were taken, one of them is done; and these say so."""
+    slot = Slot(counters={"taken": 3, "acked": 1} | counters)
+    slot.say(("began", "--", b"", 0))
+    slot.say(*(("sent", "ns", b"m%d" % i, DUE) for i in range(3)))
+    slot.say(*(("taken", "sp", b"m%d" % i, (slot.clock + 10) * 1000) for i in range(3)), ("acked", "p-", b"m0", 0))
+    return slot
+
+
+@scenario
+def counters_are_what_the_journal_tells() -> Any:
+    return [worked_off()], set()
+
+
+@scenario
+def counters_that_balance_are_not_what_the_journal_tells() -> Any:
+    return [worked_off(acked=6)], {("slot_ledger", 0, None)}
+
+
+@scenario
+def a_counter_of_no_ledger_is_not_what_the_journal_tells() -> Any:
+    return [worked_off(died=2)], {("slot_ledger", 0, None)}
+
+
+@scenario
+def counters_of_a_slot_that_moved_are_not_compared() -> Any:
+    slot = worked_off(taken=2)
+    slot.say(("acked", "p-", b"m1", 0), quietly=True)
+    slot.read_after = 1
+    return [slot], set()
+
+
+@scenario
+def counters_are_not_held_against_what_could_not_happen() -> Any:
+    """It was forged, so nothing has counted it."""
+    slot = worked_off()
+    slot.say(("taken", "sp", b"m0", 5), quietly=True)
+    return [slot], {("delivered_after_success", 0, b"m0")}
+
+
+@scenario
+def counters_beside_what_could_not_happen() -> Any:
+    slot = worked_off(died=2)
+    slot.say(("taken", "sp", b"m0", 5), quietly=True)
+    return [slot], {("delivered_after_success", 0, b"m0"), ("slot_ledger", 0, None)}
+
+
+@scenario
+def marks_and_counters_taken_away() -> Any:
+    slot = lively()
+    slot.n = 0
+    return [slot], {("journal_gap", 0, None)}
+
+
+@scenario
+def astray_from_a_journal_with_holes() -> Any:
+    """In slot 1, of which it is not; its own one has lost an entry, perhaps that which sent it."""
+    home, other = lively(), Slot(number=1)
+    home.entries = [row for row in home.entries if row["n"] != 5]
+    other.say(("began", "--", b"", 0))
+    other.queues["store"][ASTRAY] = DUE
+    return [home, other], {("journal_gap", 0, None), ("unexpected", 1, ASTRAY)}
+
+
+@scenario
+def a_failure_record_is_gone() -> Any:
+    """Of one in back-off; not where it was never written, nor where it may be that of the copy in flight."""
+    slot = Slot()
+    slot.say(("began", "--", b"", 0))
+    slot.say(*(("sent", "ns", b"m%d" % i, DUE) for i in range(3)))
+    slot.say(*(("taken", "sp", b"m%d" % i, slot.clock * 1000) for i in range(3)))
+    slot.say(*(("retried", "pr", b"m%d" % i, DUE * 1000 + 1, {"error": "E"} if i else {}) for i in range(3)))
+    slot.failed = {b"m2"}
+    return [slot], {("altered", 0, b"m1")}
 
 
 @scenario

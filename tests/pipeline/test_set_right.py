@@ -166,6 +166,19 @@ def test_counters_are_corrected_once(client: RMQ, topic: Topic, redis_server: An
         with redis_server.client() as raw:
             raw.hincrby(keys.stats, "sent", by)
         assert gap(client) == by
-        assert client.run(repairs.correct_counters(client.keyspace, topic, 0, by, by)) is True
+        assert client.run(repairs.correct_counters(client.keyspace, topic, 0, repairs.Miscount(by, by))) is True
         assert gap(client) == 0
-        assert client.run(repairs.correct_counters(client.keyspace, topic, 0, by, by)) is False
+        assert client.run(repairs.correct_counters(client.keyspace, topic, 0, repairs.Miscount(by, by))) is False
+
+
+def test_counters_are_set_to_what_the_journal_tells_once(client: RMQ, topic: Topic, redis_server: Any) -> None:
+    keys = client.keyspace.slot("work", 0)
+    with redis_server.client() as raw:
+        for name, more in (("died", 2), ("sent", 5), ("acked", 5)):
+            raw.hincrby(keys.stats, name, more)
+        wrong = repairs.Miscount(gap=0, by=0, counters={"died": 2, "acked": 5}, corrected=0)
+        assert client.run(repairs.correct_counters(client.keyspace, topic, 0, wrong)) is True
+        known = [raw.hget(keys.stats, name) for name in ("died", "sent", "acked", "dropped", "corrected")]
+        assert known == [b"0", b"5", b"0", b"5", b"1"], "the rest, that nothing explains, counts as dropped"
+        assert client.run(repairs.correct_counters(client.keyspace, topic, 0, wrong)) is False
+    assert gap(client) == 0

@@ -129,6 +129,18 @@ def test_a_gap_says_why_and_what_to_do(found: Any) -> None:
     assert {json.loads(row.evidence)["reason"] for row in damaged} == {"missing"}
 
 
+def test_counters_are_corrected_by_what_the_journal_tells(found: Any) -> None:
+    said, repair = proof(found, "counters_that_balance_are_not_what_the_journal_tells", "slot_ledger")
+    assert (said["gap"], said["counters"], repair) == (0, {"acked": 5}, "correct_counters")
+    said, _ = proof(found, "counters_beside_what_could_not_happen", "slot_ledger")
+    assert said["counters"] == {"died": 2}
+
+
+def test_what_may_be_the_last_of_a_message_is_not_taken_away(found: Any) -> None:
+    said, repair = proof(found, "astray_from_a_journal_with_holes", "unexpected")
+    assert (repair, "all that is left" in said["why"]) == ("none", True)
+
+
 def test_the_business_learns_what_became_of_its_messages(found: Any) -> None:
     rows = {row.id and bytes(row.id): row for row in found["expected_by_the_business"]}
     said = json.loads(rows[b"again"].evidence)

@@ -23,7 +23,7 @@ from rmq_core.model.scores import PRIORITY_MIN
 from rmq_core.model.topic import Topic
 from rmq_core.ops import repairs
 from rmq_core.ops.actions import ActionResult
-from rmq_core.ops.repairs import Lost, Repair
+from rmq_core.ops.repairs import Lost, Miscount, Repair
 
 KINDS = (
     *("set_right", "move", "take_stock", "correct_counters", "requeue", "requeue_dead", "drop_orphan"),
@@ -151,8 +151,10 @@ def _correct(topic: Topic, refs: Sequence[MessageRef], run: str) -> list[ActionR
         if evidence is None:
             results.append(ActionResult(ref, "not_found"))
             continue
-        gap, by = int(evidence["gap"]), int(evidence["by"])
-        done = client.run(repairs.correct_counters(keys, topic, ref.slot, gap, by))
+        wrong = Miscount(
+            int(evidence["gap"]), int(evidence["by"]), evidence.get("counters") or {}, evidence.get("corrected")
+        )
+        done = client.run(repairs.correct_counters(keys, topic, ref.slot, wrong))
         results.append(ActionResult(ref, "done" if done else "in_flight"))
     return results
 

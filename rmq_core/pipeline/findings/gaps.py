@@ -41,6 +41,8 @@ ADVICE = {
     "doubled": "The archive holds entries twice: somebody has copied folders of it. Take the copies away.",
     "forked": "The server has lost the end of its journal, and gone on with the same numbers: messages that came at"
     f" that time may be lost, or come twice. Restore puts nothing back here. {_AFRESH}",
+    "unmarked": "Somebody has taken away what the slot had counted, and with that how far its journal was: nobody knows"
+    f" what came since. {_AFRESH}",
     "unwatched": "It was restored before, and worked off since without a journal: what is done would come back. Switch"
     " the journal on before you restore.",
     "restarted": "The server has lost the end of its journal: restore what the archive holds.",
@@ -66,7 +68,12 @@ def holes(
     behind = F.col("journaled") > F.coalesce("last_n", F.lit(0))
     # What was written before the snapshot, and yet behind the end it saw: the server has lost it since.
     lost = (F.col("position") > F.col("end")) & (ms_of(F.col("position")) < F.col("at_ms"))
-    own = F.coalesce("reason", F.when(archive_lacks(), "missing").when(behind, "missing").when(lost, "restarted"))
+    # The numbers began anew, and the journal did not.
+    unmarked = (F.col("position") <= F.col("begin")) & (F.col("journaled") < F.col("last_n"))
+    own = F.coalesce(
+        "reason",
+        F.when(archive_lacks() | behind, "missing").when(lost, "restarted").when(unmarked, "unmarked"),
+    )
     last_missing = F.when(F.col("reason").isNull(), F.col("journaled")).when(F.col("front"), F.col("first_n") - 1)
     # Of what the archive had passed, only what it has never seen can have been trimmed before.
     unseen = F.col("reached_n").isNull() | (last_missing > F.col("reached_n")) | (last_missing < F.col("since"))

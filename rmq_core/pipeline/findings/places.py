@@ -81,6 +81,11 @@ def _altered(must: dict[str, Column], there: dict[str, Column]) -> Column:
         "failures": (moved & left)
         | (in_retry & differs(retry % SHIFT, score % SHIFT))
         | (in_flight & differs(taken % SHIFT, receipt % SHIFT)),
+        # Beside a copy in flight the record may be that one's.
+        "failure": waits
+        & ~must["in_flight"]
+        & F.col("waiting_failed_at").isNotNull()
+        & ~F.coalesce("has_failed", F.lit(False)),
         # How long it is in flight is its own finding.
         "taken_ms": in_flight & ~F.col("stuck") & differs(F.floor(taken / SHIFT), F.floor(receipt / SHIFT)),
         "died_ms": must["dead"] & there["dead"] & differs(F.col("in_dead"), F.col("dead_score")),

@@ -6,10 +6,12 @@ read, nor of what a journal with holes in it would have to prove.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from rmq_core.model.scores import RETRIED_MAX, SHIFT
+from rmq_core.model.stats import ENDED
 from rmq_core.pipeline.findings.places import kind_of_misplaced, with_places
 from rmq_core.pipeline.history.replay import MESSAGE, SLOT, entry_of, evidence, ms_of
 from rmq_core.pipeline.schemas import COPIES
@@ -40,6 +42,8 @@ WHY = {
     "not_as_expected": "The journal says something else than the ledger: whoever owns that must say which is right.",
     "orphan": "The journal of its slot does not tell everything, so this may be all that is left of a lost message:"
     " send it again if it was one.",
+    "astray": "It is not in its own slot, and the journal of that does not tell everything: this may be all that is"
+    " left of it. See whether it must be sent again before you cancel it.",
     "misplaced": "Another finding says where this message belongs: repair that first, and reconcile again.",
     "slot_ledger": "Somebody has added entries to the stream, or taken some out of it, around rmq: nobody knows which.",
     "unknown_to_business": "It is in order here: whoever owns the ledger must say what it is.",
@@ -49,8 +53,6 @@ WHY = {
 STUCK_MS = 60_000
 OVERDUE_MS = 900_000
 QUEUES = ("store", "retry", "prepare", "dead")
-ENDED = ("merged", "duplicate", "outdated", "acked", "cancelled", "dropped", "lapsed", "trimmed", "deleted")
-"""Counters of what is held no more; the last two are of streams."""
 OF_TIME = ("range-merge", "fixed-time")
 """Kinds in which the score of what waits is its due time; in a group it is the entry's place."""
 
@@ -79,7 +81,8 @@ def found(frame: DataFrame, kind: str | Column, repair: str | Column, proof: Col
 
 def slot_ledgers(snapshot: DataFrame) -> DataFrame:
     """Per topic and slot: ``begin`` and ``end`` (positions of the journal around the reading), ``at_ms``, ``gap`` of
-    the ledger, ``ledger`` (JSON: counters and queues).
+    the ledger, ``ledger`` (JSON: counters and queues), ``told``: the journal tells all that was ever counted (1), how
+    often the counters were ``corrected``.
     """
     from pyspark.sql import functions as F
 
@@ -116,6 +119,8 @@ def slot_ledgers(snapshot: DataFrame) -> DataFrame:
             position("ledger_after").alias("end"),
             F.get_json_object("ledger_after", "$.journaled").cast("long").alias("journaled"),
             gap.alias("gap"),
+            F.get_json_object("ledger", "$.told").cast("int").alias("told"),
+            F.get_json_object("ledger", "$.corrected").cast("long").alias("corrected"),
         )
     )
 
@@ -134,8 +139,14 @@ def where_found() -> Column:
     return F.array_compact(F.array(*(F.when(F.col(f"in_{queue}").isNotNull(), queue) for queue in QUEUES)))
 
 
-def ledgers(slot_ledgers: DataFrame, suspects: DataFrame | None = None, streams: Sequence[str] = ()) -> DataFrame:
-    """Slots whose counters do not say what their queues hold, beyond what the misplaced messages explain.
+def ledgers(
+    slot_ledgers: DataFrame,
+    suspects: DataFrame | None = None,
+    streams: Sequence[str] = (),
+    miscounted: DataFrame | None = None,
+) -> DataFrame:
+    """Slots whose counters do not say what their queues hold, beyond what the misplaced messages explain, or not what
+    their journal tells (``miscounted``).
 
     What is put back, or taken away, balances the ledger again; the rest (``by``) is what a correction is of. Those of
     ``streams`` are not corrected.
@@ -149,14 +160,26 @@ def ledgers(slot_ledgers: DataFrame, suspects: DataFrame | None = None, streams:
         away = F.when(F.col("with_server"), 0).otherwise(F.size("missing"))
         rows = suspects.where("misplaced IN ('lost', 'unexpected')")
         explained = rows.groupBy(*SLOT).agg(F.sum(away - F.size("extra")).cast("long").alias("explained"))
-    unbalanced = slot_ledgers.join(explained, [*SLOT], "left").withColumn(
-        "by", F.col("gap") - F.coalesce("explained", F.lit(0))
+    if miscounted is None:
+        miscounted = small(slot_ledgers.sparkSession, [], "topic string, slot int, counters string")
+    unbalanced = (
+        slot_ledgers.join(explained, [*SLOT], "left")
+        .join(miscounted, [*SLOT], "left")
+        .withColumn("by", F.col("gap") - F.coalesce("explained", F.lit(0)))
     )
+    each = F.from_json("counters", "map<string, long>")
     stream = F.col("topic").isin([*streams])
     why = F.when(stream, F.lit(WHY["slot_ledger"]))
-    proof = evidence(gap=F.col("gap"), by=F.col("by"), ledger=F.col("ledger"), why=why)
+    proof = evidence(
+        gap=F.col("gap"),
+        by=F.col("by"),
+        counters=each,
+        corrected=F.col("corrected"),
+        ledger=F.col("ledger"),
+        why=why,
+    )
     repair = F.when(stream, "none").otherwise("correct_counters")
-    return found(unbalanced.where("by != 0"), "slot_ledger", repair, proof)
+    return found(unbalanced.where("by != 0 OR counters IS NOT NULL"), "slot_ledger", repair, proof)
 
 
 # -- the messages ----------------------------------------------------------------------------------------------------
@@ -255,12 +278,20 @@ def overdue(suspects: DataFrame) -> DataFrame:
     return found(suspects.where("overdue"), "overdue", "none", proof)
 
 
-def misplaced(suspects: DataFrame) -> DataFrame:
+def misplaced(
+    suspects: DataFrame, holes: DataFrame | None = None, slots: Mapping[str, int] = MappingProxyType({})
+) -> DataFrame:
     """Messages that are not where their journal says, or not as it says; or in the wrong slot.
 
-    An outsider in one slot that is lost in another one is one finding: it lies in the wrong slot.
+    An outsider in one slot that is lost in another one is one finding: it lies in the wrong slot. One whose own slot is
+    among ``holes`` may be lost there, and nobody knows. ``slots``: how many each topic has.
     """
     from pyspark.sql import functions as F
+
+    session = suspects.sparkSession
+    holes = small(session, [], "topic string, slot int") if holes is None else holes
+    of = small(session, [*slots.items()], "topic string, slots int")
+    unproved = holes.select("topic", F.col("slot").alias("own"), F.lit(True).alias("astray")).distinct()
 
     judged = suspects.where("misplaced IS NOT NULL").withColumn("outsider", F.col("life").isNull())
     lost = judged.where("misplaced = 'lost'").groupBy("topic", "id").agg(F.min("slot").alias("home"))
@@ -268,6 +299,9 @@ def misplaced(suspects: DataFrame) -> DataFrame:
     strays = homes.where("outsider AND home IS NOT NULL")
     moved = strays.select("topic", "id", F.col("home").alias("slot"))
     rest = homes.where("NOT (outsider AND home IS NOT NULL)").join(moved, [*MESSAGE], "left_anti")
+    own = F.when(F.col("outsider"), F.pmod(F.crc32("id"), F.col("slots")).cast("int"))
+    rest = rest.join(F.broadcast(of), "topic", "left").withColumn("own", own)
+    rest = rest.join(F.broadcast(unproved), ["topic", "own"], "left")
     waits, retries = F.array_contains("expected", "waiting"), F.col("queue") == "r"
     due = F.when(retries, F.floor(F.col("waiting_score") / SHIFT)).when(
         F.col("kind").isin(*OF_TIME) & (F.col("waiting_score") > RETRIED_MAX), F.col("waiting_score")
@@ -294,10 +328,11 @@ def misplaced(suspects: DataFrame) -> DataFrame:
         last_entry=entry_of(F.col("position")),
         last_ms=ms_of(F.col("position")),
         with_server=F.when(F.col("with_server"), F.lit(True)),
-        why=F.when(unknown, F.lit(WHY["content"])),
+        why=F.when(unknown, F.lit(WHY["content"])).when(F.col("astray"), F.lit(WHY["astray"])),
     )
+    helpless = unknown | F.coalesce("astray", F.lit(False))
     wrong = found(strays, "wrong_slot", "move", evidence(home=F.col("home"), found=where_found()))
-    return found(rest, F.col("misplaced"), F.when(unknown, "none").otherwise("set_right"), proof).union(wrong)
+    return found(rest, F.col("misplaced"), F.when(helpless, "none").otherwise("set_right"), proof).union(wrong)
 
 
 def unknown_content() -> Column:

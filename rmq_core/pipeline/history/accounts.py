@@ -75,8 +75,8 @@ def accounts(events: DataFrame, *, twice: bool = False) -> DataFrame:
         .groupBy(*life)
         .agg(
             F.sum("entries").alias("entries"),
-            # Rows that an entry has too few or too many of; of older files nobody knows.
-            F.when(F.sum("sized") == F.sum("events"), F.sum("sizes") - F.sum("events")).alias("torn"),
+            # Rows that an entry has too few or too many of; of older files nobody knows, nor of rows that were forged.
+            (F.coalesce(F.sum("sizes"), F.lit(0)) - F.sum("sized")).alias("torn"),
             F.min("first_n").alias("first_n"),
             F.max("last_n").alias("last_n"),
             F.min("from_position").alias("from_position"),
@@ -130,7 +130,7 @@ def added(known: DataFrame, new: DataFrame) -> DataFrame:
 
     both = known.unionByName(new)
     return both.groupBy(*LIFE).agg(
-        F.when(F.count("torn") == F.count("*"), F.sum("torn")).alias("torn"),
+        F.sum("torn").alias("torn"),
         *(F.sum(name).alias(name) for name in _SUMS),
         *(F.min(name).alias(name) for name in _LEAST),
         *(F.max(name).alias(name) for name in _MOST),

@@ -53,8 +53,8 @@ class Repeated(Exception):
 
 
 def judge(judged: Judged, snapshot: DataFrame, history: History) -> None:
-    """Stores ``slot_ledgers``, ``accounts``, ``holes``, ``news``, ``messages`` and ``suspects``; where the books are
-    closed, also ``new_accounts``. Raises `Repeated`."""
+    """Stores ``slot_ledgers``, ``accounts``, ``holes``, ``whole``, ``news``, ``messages`` and ``suspects``; where the
+    books are closed, also ``new_accounts``. Raises `Repeated`."""
     from pyspark.sql import functions as F
 
     kept, state = judged.kept, history.state
@@ -72,11 +72,12 @@ def judge(judged: Judged, snapshot: DataFrame, history: History) -> None:
     forks = small(history.session, state.forks() if state else [], gaps.FORKS)
     holes = gaps.holes(slots, slot_ledgers, judged.readers, judged.reached)
     holes = kept.write("holes", gaps.forked(lively, holes, forks))
-    whole = (
+    whole = kept.put(
+        "whole",
         slots.where("complete")
         .join(slot_ledgers, [*SLOT])
         .join(holes, [*SLOT], "left_anti")
-        .select(*SLOT, "life", "lost_lives", "begin", "end")
+        .select(*SLOT, "life", "lost_lives", "begin", "end"),
     )
     streams = [topic.name for topic in judged.topics if topic.is_stream]
     until = lively.join(F.broadcast(whole.select(*SLOT, "end")), [*SLOT], "left")

@@ -11,7 +11,7 @@ from rmq_core.model.topic import Journal
 from rmq_core.pipeline.archive import data_set, erasures, positions
 from rmq_core.pipeline.archive.archived import Archive
 from rmq_core.pipeline.findings import business as of_business
-from rmq_core.pipeline.findings import contents, gaps, repair_data, verdicts
+from rmq_core.pipeline.findings import contents, counters, gaps, repair_data, verdicts
 from rmq_core.pipeline.findings.confirm import confirmed
 from rmq_core.pipeline.findings.ledger import Ledger, read_ledgers, shown
 from rmq_core.pipeline.jobs import report, sums
@@ -116,13 +116,14 @@ def findings(judged: Judged, snapshot: DataFrame, history: History, ledger: Ledg
     session, kept, topics = history.session, judged.kept, judged.topics
     judge(judged, snapshot, history)
     slot_ledgers, holes, suspects, messages = map(kept.read, ("slot_ledgers", "holes", "suspects", "messages"))
+    miscounted = counters.miscounted(kept.read("accounts"), kept.read("whole"), slot_ledgers, suspects)
     several = [
-        verdicts.misplaced(suspects),
+        verdicts.misplaced(suspects, holes, {topic.name: topic.slots for topic in topics}),
         verdicts.impossible(suspects),
         verdicts.orphans(suspects),
         verdicts.stuck(suspects),
         verdicts.overdue(suspects),
-        verdicts.ledgers(slot_ledgers, suspects, [topic.name for topic in topics if topic.is_stream]),
+        verdicts.ledgers(slot_ledgers, suspects, [topic.name for topic in topics if topic.is_stream], miscounted),
     ]
     if ledger is not None:
         silent = [topic.name for topic in topics if topic.journal is Journal.OFF]

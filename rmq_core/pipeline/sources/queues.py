@@ -107,6 +107,8 @@ def read_ledger(reply: list[Any]) -> dict[str, Any]:
         "failed": failed,
         "counters": counters,
         "journaled": int(said.get(b"journaled", 0)),
+        "told": int(said.get(b"told", 0)),
+        "corrected": int(said.get(b"corrected", 0)),
         "entries": entries,
         "newest": newest.decode(),
     }

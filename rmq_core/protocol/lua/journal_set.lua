@@ -17,8 +17,11 @@ if known and known > version or MARK == wanted or not known and mode == 'o' then
   return 0
 end
 local on = mode ~= 'o'
+-- Where nothing had been counted before, the journal tells all that is; a reconciliation compares.
+local before = redis.call('HMGET', STATS, 'told', 'sent', 'restored')
+local told = on and (before[1] or not JOURNALING and tonumber(before[2] or 0) + tonumber(before[3] or 0) == 0)
 -- Removed first: a full server refuses a script whose first write adds.
-redis.call('HDEL', STATS, 'journal')
+redis.call('HDEL', STATS, 'journal', 'told')
 if on and not JOURNALING then
   -- What the slot holds already came to it unreported.
   local held = held_in_all()
@@ -35,4 +38,7 @@ elseif JOURNALING and not on then
   write_counts()
 end
 redis.call('HSET', STATS, 'journal', wanted)
+if told then
+  redis.call('HSET', STATS, 'told', 1)
+end
 return 1

@@ -2,7 +2,8 @@
 -- was altered is set right. The journal records the message again: whatever it said of it before is settled.
 -- KEYS   the slot's keys
 -- ARGV   policy: kind, max_retries, timeout_ms, backoff_ms, backoff_max_ms, epoch (not looked at), shape, by whom
---        wake channel, slot, 1 where the counters were lost too (0: they still count what is put back)
+--        wake channel, slot, 1 where the counters were lost too (0: they still count what is put back; 2: they do, but
+--        the journal has told of these what never was, so nobody compares it with them any more)
 --        then per id: id, the scores it was seen with ('<store> <retry> <prepare> <dead>'; '-': not there), how many
 --        copies it must have, and each of them, packed as in shared/records.lua (also 'p', in flight; '?' as the length
 --        of the body: as it is, as the length of the failure record: as it is)
@@ -174,6 +175,9 @@ local function set_right(id, copies)
   forget({id}, {STORE, RETRY, PREPARE, DEAD})
 end
 
+if ARGV[POLICY + 3] == '2' then
+  redis.call('HDEL', STATS, 'told')
+end
 local statuses, at = {}, FIRST
 while at <= #ARGV do
   local id, seen, n = ARGV[at], ARGV[at + 1], tonumber(ARGV[at + 2])

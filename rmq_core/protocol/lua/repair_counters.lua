@@ -1,8 +1,10 @@
--- Corrects the counters of a slot, so that its ledger tells what its queues hold.
+-- Corrects the counters of a slot, so that its ledger tells what its queues hold, and they what its journal tells.
 -- KEYS   the slot's keys
--- ARGV   shape, the ledger's gap as it was seen, and what of it is to be corrected (the rest is repaired by what is put
---        back)
--- reply  1 done, 0 the gap is another one by now: nothing was done; error RMQSHAPE <shape>: nothing was done
+-- ARGV   shape, the ledger's gap as it was seen, what of it is left when what is put back has been repaired, and what of
+--        that is to be corrected as dropped (or, below 0, as restored) when the counters named are right; how often the
+--        slot's counters had been corrected ('': not looked at); then counters, and what each counts too much
+-- reply  1 done, 0 the gap is another one by now, or they were corrected since: nothing was done; error RMQSHAPE <shape>:
+--        nothing was done
 -- include shared/slot.lua
 -- include shared/marks.lua
 -- include shared/misfit.lua
@@ -13,7 +15,8 @@ if unfit then
 end
 
 local found = redis.call(
-  'HMGET', STATS, 'sent', 'restored', 'merged', 'acked', 'cancelled', 'dropped', 'lapsed', 'duplicate', 'outdated'
+  'HMGET', STATS, 'sent', 'restored', 'merged', 'acked', 'cancelled', 'dropped', 'lapsed', 'duplicate', 'outdated',
+  'corrected'
 )
 local function counter(i)
   return tonumber(found[i] or nil) or 0
@@ -22,8 +25,8 @@ local gap = counter(1) + counter(2) - counter(3) - counter(4) - counter(5) - cou
 for _, queue in ipairs({STORE, RETRY, PREPARE, DEAD}) do
   gap = gap - redis.call('ZCARD', queue)
 end
-local seen, by = tonumber(ARGV[2]), tonumber(ARGV[3])
-if gap ~= seen and gap ~= by then
+local seen, left, by, corrected = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+if gap ~= seen and gap ~= left or corrected and corrected ~= counter(10) then
   return 0
 end
 if by > 0 then
@@ -31,6 +34,10 @@ if by > 0 then
 else
   count('restored', -by)
 end
+for i = 6, #ARGV, 2 do
+  count(ARGV[i], -tonumber(ARGV[i + 1]))
+end
 count('repaired', 1)
+count('corrected', 1)
 write_counts()
 return 1

@@ -74,6 +74,7 @@ export const GAPS = {
   unwatched: gettext("Its journal was off while it was worked off: nobody knows what has ended since."),
   doubled: gettext("The archive holds entries twice: somebody has copied folders of it. Take the copies away."),
   forked: `${gettext("The server has lost the end of its journal, and gone on with the same numbers: messages that came at that time may be lost, or come twice.")} ${AFRESH}`,
+  unmarked: `${gettext("Somebody has taken away what the slot had counted, and with that how far its journal was: nobody knows what came since.")} ${AFRESH}`,
   restarted: gettext("The server has lost the end of its journal: restore what the archive holds."),
 };
 

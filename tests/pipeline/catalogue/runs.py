@@ -1,0 +1,195 @@
+"""Planting faults, each group of them into a topic of its own, and reconciling, repairing, reconciling again."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from console.models import Finding, Reconciliation
+from console.usecases.runs import repairs, run_reports
+from console.usecases.runs.repairs import RepairRequest
+from rmq_core.model.scores import SHIFT
+from rmq_core.pipeline.findings.verdicts import OVERDUE_MS
+from rmq_core.pipeline.jobs.archive import archive
+from rmq_core.pipeline.jobs.reconcile import Inputs, reconcile
+from rmq_core.pipeline.sources.options import SourceOptions
+from tests.console.operations.desk import Desk
+from tests.pipeline.catalogue.faults import GAP, Fault, Found
+from tests.pipeline.catalogue.place import QUEUES, Place, define, live, live_on
+
+Group = tuple[Fault, ...]
+"""What is planted together in one topic."""
+REPAIRS = ("set_right", "move", "requeue", "correct_counters", "drop_orphan", "take_stock", "requeue_dead")
+
+
+WITHOUT_PROOF = {"journal_gap", "stuck_in_prepare", "overdue"}
+
+
+def slots_of(group: Group) -> int:
+    """How many it needs."""
+    return max(fault.slots for fault in group)
+
+
+def elsewhere(place: Place, id: bytes | None) -> bool:
+    """Whether a message lies in the other slot."""
+    return id is not None and place.raw.zscore(place.keys(1).store, id) is not None
+
+
+def provable(place: Place, found: set[Found]) -> set[Found]:
+    """What may be said of a slot whose journal is not whole: what its queues and counters show without it."""
+    raw, keys = place.raw, place.keys()
+    said = {each for each in found if each[0] in WITHOUT_PROOF}
+    held = {id for name in QUEUES for id in raw.zrange(getattr(keys, name), 0, -1)}
+    bodies = set(raw.hkeys(keys.body))
+    said |= {("orphan_body", id) for id in bodies - held}
+    said |= {("orphan_failure", id) for id in {*raw.hkeys(keys.failed)} - held - bodies}
+    counted = {name: int(n) for name, n in raw.hgetall(keys.stats).items() if name in (b"sent", b"acked")}
+    balanced = counted.get(b"sent", 0) - counted.get(b"acked", 0) == sum(
+        raw.zcard(getattr(keys, name)) for name in QUEUES
+    )
+    late = (int(time.time()) * 1000 - OVERDUE_MS) * SHIFT
+    said |= {("overdue", id) for id in raw.zrangebyscore(keys.retry, "-inf", late)}
+    if len(place.slots) > 1:  # what strayed: nobody knows whether it is lost at home
+        said |= {
+            ("unexpected", id) for kind, id in found if kind in ("wrong_slot", "unexpected") and elsewhere(place, id)
+        }
+    return said if balanced else said | {("slot_ledger", None)}
+
+
+class Run:
+    """Slots with faults, in one namespace and one archive."""
+
+    def __init__(self, spark: Any, desk: Desk, raw: Any, folder: Path, groups: list[Group]) -> None:
+        self.spark, self.desk, self.folder = spark, desk, folder
+        client, topics = desk.queue.client, dict[str, list[int]]()
+        for n, group in enumerate(groups):
+            topics.setdefault(max(fault.topic for fault in group) or f"alone{n}", []).append(n)
+        places: dict[int, Place] = {}
+        for topic, here in topics.items():
+            kind, of, first = groups[here[0]][0].kind, sum(slots_of(groups[n]) for n in here), 0
+            of = 1 << (of - 1).bit_length()  # those too many stay empty
+            define(client, topic, kind, of)
+            for n in here:
+                slots = tuple(range(first, first := first + slots_of(groups[n])))
+                places[n] = Place(client, raw, folder / "archive", topic, kind, slots, of)
+        self.groups = [(places[n], group) for n, group in enumerate(groups)]
+        options = SourceOptions(client.target.url, client.keyspace.namespace, (*topics,), 64)
+        self.inputs = Inputs(options, f"{folder}/archive", f"{folder}/reports")
+
+    def live(self) -> None:
+        """All is well, but for what is done before anything is archived; and the archive has it."""
+        for topic in self.inputs.options.topics:
+            live([place for place, _ in self.groups if place.topic == topic])
+        self.archive()
+        for place, group in self.groups:
+            live_on(place)
+            for fault in group:
+                if fault.before:
+                    was = place.whole()
+                    fault.before(place)
+                    assert place.whole() != was, f"nothing was planted: {fault.words}"
+        self.archive()
+
+    def close(self) -> None:
+        """A reconciliation closes its books on that, and finds no more than there is."""
+        early = [{each for one in group for each in one.early(place)} for place, group in self.groups]
+        self.compare(self.reconcile("before"), early)
+
+    def archive(self) -> None:
+        archive(self.spark, self.inputs.options, str(self.inputs.archive))
+
+    def plant(self) -> list[set[Found]]:
+        """What must be found, by group."""
+        lines, wanted = ["topic,id,expected,content_sha256"], []
+        for place, group in self.groups:
+            found = set[Found]()
+            for fault in group:
+                was, whole = place.pictures(), place.whole()
+                new = fault.plant(place)
+                assert new
+                found |= new
+                if fault.ledger:
+                    lines += [f"{place.topic},{line}" for line in fault.ledger(place, new)]
+                elif not fault.before:
+                    assert place.whole() != whole, f"nothing was planted: {fault.words}"
+                    place.ids["planted"] = [id for _, id in new if id]
+                    now = place.pictures()
+                    same = [id for _, id in new if id in was and was[id] == now[id]]
+                    assert not same, f"{fault.words}: nothing has changed of {same}"
+                    del place.ids["planted"]
+            wanted.append(provable(place, found) if GAP in found else found)
+        if len(lines) > 1:
+            (self.folder / "ledger.csv").write_text("\n".join([*lines, ""]))
+            self.inputs = replace(self.inputs, ledgers=(f"{self.folder}/ledger.csv",))
+        return wanted
+
+    def reconcile(self, name: str, *, from_scratch: bool = False) -> list[dict[str, Any]]:
+        inputs = replace(self.inputs, run=name, from_scratch=from_scratch)
+        summary = reconcile(self.spark, inputs)
+        rows: list[dict[str, Any]] = pq.read_table(f"{inputs.reports}/{name}/findings").to_pylist()  # type: ignore[no-untyped-call]
+        assert len(rows) == summary["findings"]
+        for row in rows:
+            assert row["repair"] != "none" or "why" in row["evidence"] or "advice" in row["evidence"]
+        return rows
+
+    def compare(self, rows: list[dict[str, Any]], wanted: list[set[Found]]) -> list[set[str]]:
+        """Fails where something else was found than wanted; returns the repairs of each group."""
+        left, odd, repairs = list(rows), [], []
+        for (place, group), expected in zip(self.groups, wanted, strict=True):
+            here = [
+                row
+                for row in left
+                if row["topic"] == place.topic
+                and (row["slot"] in place.slots or (row["slot"] is None and (row["kind"], row["id"]) in expected))
+            ]
+            left = [row for row in left if row not in here]
+            if sorted((row["kind"], row["id"] or b"") for row in here) != sorted(
+                (kind, id or b"") for kind, id in expected
+            ):
+                odd.append(f"{[fault.words for fault in group]}: wanted {expected}, found:")
+                odd += [f"    {row['kind']} {row['id']} {row['evidence']}" for row in here]
+            repairs.append({row["repair"] for row in here})
+        odd += [f"beside all: {row}" for row in left]
+        assert not odd, "\n".join(odd)
+        return repairs
+
+    def repair(self, run: Reconciliation) -> list[str]:
+        """Everything that can be; returns what did not succeed."""
+        run_reports.take_in(run)
+        failed = []
+        for repair in REPAIRS:
+            while Finding.objects.filter(run=run, repair=repair, operation=None).exists():  # some topics at once
+                for operation in repairs.start(self.desk.actor, RepairRequest(run, repair, reason="a test")):
+                    done = self.desk.finish(operation)
+                    if (done.failed, done.skipped) != (0, 0):
+                        failed.append(
+                            f"{repair} in {done.topic}: {done.done} done, {done.failed} failed, {done.skipped} skipped"
+                        )
+                    if repair == "requeue_dead":  # now it succeeds
+                        client = self.desk.queue.client
+                        assert client.ack(client.take(operation.topic, done.done)) == ["done"] * done.done
+        return failed
+
+
+def prove(run: Run, *, closed: bool) -> list[tuple[set[Found], set[str]]]:
+    """Plants, finds exactly that, repairs it, and finds nothing more but what has no repair; returns what was found of
+    each group, and how it is repaired. ``closed``: on top of what a run knew before."""
+    run.live()
+    if closed:
+        run.close()
+    wanted = run.plant()
+    first = Reconciliation.objects.create(state="done", username="chief")
+    rows = run.reconcile(str(first.pk))
+    repairs = run.compare(rows, wanted)
+    assert not (failed := run.repair(first)), "\n".join(failed)
+    stays = {(row["topic"], row["slot"], row["kind"], row["id"]) for row in rows if row["repair"] == "none"}
+    left = [
+        {(kind, id) for kind, id in found for slot in (*place.slots, None) if (place.topic, slot, kind, id) in stays}
+        for (place, _), found in zip(run.groups, wanted, strict=True)
+    ]
+    run.compare(run.reconcile("after"), left)
+    return list(zip(wanted, repairs, strict=True))
