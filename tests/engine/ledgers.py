@@ -15,7 +15,7 @@ POOLS = ("body", "failed", "priority")
 OWN_POOLS = ("replaced", "dead_record", "suspect")
 NO_COUNTERS = (
     *(b"journal", b"shape", b"placed", b"stepped_back", b"extended_to", b"holds", b"fair", b"permits"),
-    b"receipts_from",
+    *(b"receipts_from", b"told"),
 )
 
 
@@ -135,7 +135,7 @@ def stream_problems(client: Any, namespace: str) -> list[str]:
             length = client.xlen(store)
             if sent != length + trimmed + deleted:
                 problems.append(f"{store}: sent {sent} != {length} kept + {trimmed} trimmed + {deleted} deleted")
-            if more := stats.keys() - {"sent", "trimmed", "deleted", "journaled", "journal", "shape"}:
+            if more := stats.keys() - {"sent", "trimmed", "deleted", "journaled", "journal", "shape", "told"}:
                 problems.append(f"{store}: counts {more}")
             others = (*QUEUES[1:], *POOLS, *OWN_POOLS, "cause", "clusters", "trash", "trashed", "origin", "quota")
             problems += [f"{store}: {key}" for key in others if client.exists(f"{key}{{{store}}}")]
