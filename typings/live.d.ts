@@ -36,6 +36,7 @@ declare namespace Live {
     held: number;
     order_keys: number;
     order_ms: number;
+    keys_waiting?: number;
     in_flight: number;
     dead: number;
     lag_ms: number;

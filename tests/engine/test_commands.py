@@ -152,7 +152,7 @@ def test_what_expires_first_is_counted_and_left(rmq: RMQ, run: Run) -> None:
         make_late(rmq, slot)
     seen = run("restore", "--text", "late", "--dry-run")
     seen.pop("cost")
-    assert seen == {"count": 3, "exact": True, "expires_first": 3, "expires_looked_at": 3}
+    assert seen == {"state": "trash", "count": 3, "exact": True, "expires_first": 3, "expires_looked_at": 3}
     assert run("restore", "--text", "late") == {"restored": 0, "not_found": 0, "expires_first": 3}
     assert Inspector(rmq).preview("t", MessageFilter("trash")).count == 3
     run("restore", "late-1", code=1)

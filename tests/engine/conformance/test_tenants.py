@@ -11,7 +11,7 @@ from rmq_core.queries.load import COUNTERS, HALF_LIFE_MS
 from tests.engine.conformance.bench import FAR_MS, Bench
 from tests.engine.conformance.conftest import clients_alone, few_servers, scripts_alone
 
-HOSTILE = "a b/Ä%\0\x03e5 <i>"
+HOSTILE = "a b/Ä%\x01\x03e5 <i>"
 
 
 @scripts_alone
