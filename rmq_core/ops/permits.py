@@ -61,9 +61,9 @@ def _measure(keyspace: Keyspace, topic: Topic, sequences: Mapping[int, int]) -> 
             )
             for slot, key in zip(slots, keys, strict=True)
         ]
-        for slot, limit in zip(slots, limits, strict=True):
+        for slot, (limit, sequence) in zip(slots, limits, strict=True):
             if limit >= 0:
-                noted += (slot, sequences[slot], limit)
+                noted += (slot, sequences[slot], limit, sequence)
     yield [Call(script("permit_note"), keyspace.permits(topic.name), [topic.generation, topic.concurrency, *noted])]
 
 

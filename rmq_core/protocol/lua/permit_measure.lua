@@ -2,12 +2,15 @@
 -- timed out is not, though nobody has put it back yet.
 -- KEYS   the slot's prepare queue, stats
 -- ARGV   generation of the definition, the sequence the topic's permits had for the slot, timeout_ms
--- reply  the new limit, of the sequence after that; -1: somebody else was faster
+-- reply  {the limit, its sequence}: of the one after that, or where the slot is further than that, what it has: somebody
+--        else was faster, or the topic's permits have lost what they had given (a failover); {-1, 0}: there is a newer definition
 -- include shared/permits.lua
 local version, expected = tonumber(ARGV[1]), tonumber(ARGV[2])
 local known = read_permits(KEYS[2])
-if known and (known.version > version or known.sequence > expected + 1) then
-  return -1
+if known and known.version > version then
+  return {-1, 0}
+elseif known and known.sequence > expected + 1 then
+  return {known.limit, known.sequence}
 end
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
@@ -20,4 +23,4 @@ end
 if redis.call('HEXISTS', KEYS[2], 'shape') == 1 and (used > 0 or known or expected > 0) then
   write_permits(KEYS[2], ARGV[1], string.format('%d', expected + 1), string.format('%d', used), known and known.until_ms or 0)
 end
-return used
+return {used, expected + 1}

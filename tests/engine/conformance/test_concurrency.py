@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
+from zlib import crc32
 
 import pytest
 
@@ -159,6 +160,36 @@ async def test_a_deleted_topic_leaves_no_permits(bench: Bench) -> None:
     topic = await begin(bench, 6, concurrency=1)
     await take(bench, 1)
     assert await bench.q.take("work", 5) == [] and await in_flight(bench, topic) == 1
+
+
+@pytest.mark.parametrize("lost", ["some", "all"])
+async def test_permits_that_a_failover_has_lost_are_found_again(bench: Bench, lost: str) -> None:
+    """The topic's key and its slots may be on different nodes, and one of these may lose what it wrote last."""
+    topic = await bench.topic(slots=2, concurrency=1)
+    basis = next(name for name in "abcdef" if crc32(name.encode()) % 2 == 1)
+    await bench.q.send_many("work", [PriorityMessage(str(n), 20, slot_basis=basis) for n in range(5)])
+
+    async def given_to(slot: int) -> None:
+        async def given() -> bool:
+            return not await bench.q.run(permits.widen(bench.q.keyspace, topic, {slot: 1}))
+
+        await bench.until(given, "what the other slot does not use to be given")
+
+    given, who = bench.q.keyspace.permits("work")
+    await given_to(0)
+    before = bench.raw.hgetall(given), bench.raw.zrange(who, 0, -1, withscores=True)
+    for _ in range(3):
+        await given_to(1)
+        await given_to(0)
+    bench.raw.delete(given)
+    bench.raw.delete(who)
+    if lost == "some":
+        bench.raw.hset(given, mapping=before[0])
+        bench.raw.zadd(who, dict(before[1]))
+    for _ in range(5):
+        taken = await take(bench, 1)
+        assert await bench.q.take("work", 5) == []
+        await bench.q.ack(taken)
 
 
 async def test_what_it_does_not_go_with(bench: Bench) -> None:

@@ -7,7 +7,7 @@ import pytest
 from rmq_core import FixedTimeMessage, PriorityMessage, RangeMergeMessage, TopicKind
 from rmq_core.errors import InvalidTopic
 from rmq_core.model.topic import Topic
-from rmq_core.protocol.takes import takeover
+from rmq_core.protocol.takes import cycle, read_cycle, takeover
 from tests.engine.conformance.bench import FAR_MS, Bench
 from tests.engine.conformance.conftest import few_servers
 
@@ -156,6 +156,42 @@ async def test_one_that_came_back_and_is_gone_keeps_nobody_waiting(bench: Bench)
     await bench.q.ack(first)  # a2 is back
     assert [each.status for each in await bench.control.cancel("work", ["a2", "a3"])] == ["done", "done"]
     assert (await bench.take_one()).text == "a4"
+
+
+async def test_one_that_is_of_another_key_now_keeps_nobody_of_its_old_one_waiting(bench: Bench) -> None:
+    await begin(bench, "a1", "b1", "a2", "a3")
+    taken = {each.text: each for each in await bench.q.take("work", 100)}
+    assert taken.keys() == {"a1", "b1"} and await texts(bench) == []
+    await bench.q.send("work", "now b", key="a2", priority=20, slot_basis="b")
+    await bench.q.ack(taken["a1"])
+    assert [each.text for each in await bench.q.take("work", 100, timeout_ms=5_000)] == ["a3"]
+    await bench.q.ack(taken["b1"])
+    assert [each.text for each in await bench.q.take("work", 100, timeout_ms=5_000)] == ["now b"]
+
+
+async def test_one_that_was_moved_to_the_front_takes_one_place(bench: Bench) -> None:
+    """Where a worker settles and takes in one step."""
+    topic = await begin(bench, "a1", "a2", "a3", "a4", "a5", key_concurrency=2)
+    taken = await bench.q.take("work", 100)
+    assert await texts(bench) == []
+    await bench.q.send("work", "a4", key="a4", priority=700, slot_basis="a")
+    acks = [(each.raw_id, each.receipt) for each in taken]
+    reply = await bench.run(cycle(bench.q.keyspace, topic, 0, 100, acks=acks))
+    assert [each.text for each in read_cycle(topic, 0, reply).deliveries] == ["a4", "a3"]
+
+
+async def test_what_no_longer_waits_is_counted_no_more(bench: Bench) -> None:
+    """With a higher limit all come back at once, and are taken one by one."""
+    topic = await begin(bench, "a1", "a2", "a3")
+    taken = await bench.q.take("work", 100)
+    assert await texts(bench) == []
+    await bench.redefine(topic, key_concurrency=5)
+    while len(taken) < 3:
+        taken += await bench.q.take("work", 1, timeout_ms=5_000)
+    (sample,) = await bench.inspector.sample(["work"])
+    assert (sample.held, sample.keys_waiting) == (0, 0)
+    keys = bench.q.keyspace.slot("work", 0)
+    assert not bench.raw.exists(keys.order_waits, keys.order_since)
 
 
 async def test_a_newer_send_merges_into_what_waits(bench: Bench) -> None:

@@ -141,6 +141,16 @@ if HOLDS or LISTS_HOLDS then
     back_to_store(id, place_of_held(id, score, place), 'lifted', 'r')
   end
 
+  -- Whether another hold keeps back what waits for room of its key: then the marks are of that one.
+  local function waits_for_keys(ended)
+    for _, hold in ipairs(HOLDS) do
+      if hold.kind == 'k' and hold.number ~= ended.number then
+        return true
+      end
+    end
+    return false
+  end
+
   -- Brings back, each to its place, at most `most` of what is kept by holds that are over; those that keep nothing more
   -- are gone then. `kind`: of such holds alone. Returns how many came back.
   function lift_over(most, kind)
@@ -159,7 +169,7 @@ if HOLDS or LISTS_HOLDS then
         moved = moved + #found / 2
         if #found == room * 2 and redis.call('ZCOUNT', RETRY, from, to) > 0 then
           left[#left + 1] = hold
-        elseif hold.kind == 'o' or hold.kind == 'k' and not limits.of_a_key then
+        elseif hold.kind == 'o' or hold.kind == 'k' and not (limits.of_a_key and waits_for_keys(hold)) then
           redis.call('UNLINK', ORDER_WAITS, ORDER_SINCE)
         end
       end

@@ -73,10 +73,12 @@ if limits.of_a_key then (function()
     local marks = first_marks(basis, 0, math.max(1, math.min(room, MARKS_AT_ONCE)))
     local some = #marks > 0
     while back < room and #marks > 0 and seen < LOOKED_MOST do
+      local moved = false
       for _, mark in ipairs(marks) do
         local id = string.sub(mark, #tostring(#basis) + 1 + #basis + PLACE_LENGTH + 1)
         local place, held = found_at(id)
-        if place and mark == mark_of(basis, id, place) then
+        local now_of = place and limits.basis_of(id, redis.call('HGET', BODY, id))
+        if place and mark == mark_of(now_of, id, place) then
           if held then
             lift_one(id, held)
             came = came + 1
@@ -84,12 +86,18 @@ if limits.of_a_key then (function()
           back = back + 1
         else
           redis.call('ZREM', ORDER_WAITS, mark)
-          if held and place then
-            redis.call('ZADD', ORDER_WAITS, 0, mark_of(basis, id, place)) -- it was given another place meanwhile
+          if held and place then -- it was given another place, or is of another basis, meanwhile
+            redis.call('ZADD', ORDER_WAITS, 0, mark_of(now_of, id, place))
+            if now_of == basis then
+              moved = true
+            else
+              redis.call('ZADD', ORDER_SINCE, 0, now_of)
+            end
           end
         end
       end
       seen = seen + #marks
+      back = moved and 0 or back -- it may be before those that were looked at
       marks = first_marks(basis, back, math.min(room - back, MARKS_AT_ONCE))
       some = some and (back > 0 or #marks > 0)
     end
