@@ -109,7 +109,11 @@ replace(
   h(
     "div",
     { class: "rc-head" },
-    h("p", { class: "rc-muted" }, gettext("Every slot belongs to one worker; messages of a slot never overlap.")),
+    h(
+      "p",
+      { class: "rc-muted" },
+      gettext("With ZooKeeper every slot belongs to one worker, and messages of a slot never overlap."),
+    ),
     h("div", { id: "rc-status", class: "rc-status" }),
   ),
   tileRow(tiles),
