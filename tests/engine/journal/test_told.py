@@ -6,7 +6,7 @@ from tests.engine.journal.conftest import Journaled
 
 
 def told(journaled: Journaled) -> bool:
-    return journaled.ledger().stats.get("told") == 1
+    return bool(journaled.raw.hget(journaled.rmq.keyspace.slot("work", 0).stats, "told") == b"1")
 
 
 def test_a_journal_that_is_on_from_the_first_message(journaled: Journaled) -> None:
