@@ -178,6 +178,16 @@ async def test_what_is_handed_out_again_at_once_has_another_receipt(bench: Bench
     assert max(receipts) // 1_000 <= await bench.now_ms() + 1_000
 
 
+async def test_one_that_was_extended_and_comes_back_moves_no_receipt_of_others(bench: Bench) -> None:
+    await bench.topic(visibility_timeout_ms=30_000)
+    await bench.q.send_many("work", [PriorityMessage("other", 20), PriorityMessage("long", 50)])
+    delivery = await bench.take_one()
+    await bench.q.extend(delivery, for_ms=30_900)
+    assert await bench.q.release(delivery) == ["done"]
+    for taken in await bench.q.take("work", 2):
+        assert taken.taken_ms <= await bench.now_ms() + 1
+
+
 async def test_release_puts_a_timed_message_back_in_its_place(bench: Bench) -> None:
     await bench.topic(TopicKind.FIXED_TIME)
     now = await bench.now_ms()

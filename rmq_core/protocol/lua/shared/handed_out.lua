@@ -21,11 +21,12 @@ do
     return (handed_out.from() or now) - now
   end
 
-  -- Call when deliveries have come back uncounted: `latest` is the greatest of their receipts.
-  function handed_out.came_back(latest)
-    local ms = math.floor(latest / SHIFT)
-    if EPOCH == '' and ms >= now and ms <= now + AHEAD_MOST then
-      marks[5] = ms_text(math.max(ms + 1, tonumber(marks[5] or nil) or 0))
+  -- Call for a delivery that has come back uncounted. What is later than any take could say was extended; what comes
+  -- after that one need not be.
+  function handed_out.came_back(receipt)
+    local ms, from = math.floor(receipt / SHIFT), handed_out.from() or now + AHEAD_MOST + 1
+    if EPOCH == '' and ms >= now and ms <= math.min(from, now + AHEAD_MOST) and ms + 1 > (from > now and from or 0) then
+      marks[5] = ms_text(ms + 1)
       redis.call('HSET', STATS, 'receipts_from', marks[5])
     end
   end

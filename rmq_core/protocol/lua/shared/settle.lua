@@ -147,16 +147,15 @@ local function release(at, n, statuses)
   end
   next_phase()
   local ids, valid = receipts(at, n, 4, statuses)
-  local latest = 0
   for _, i in ipairs(valid) do
     local group = at + (i - 1) * 4
     local id, receipt = ids[i], tonumber(ARGV[group + 1])
-    latest = math.max(latest, receipt)
     local delay_ms, failures = tonumber(ARGV[group + 2]), receipt % SHIFT
     if redis.call('ZREM', PREPARE, id) == 1 then
       if limits.make_room then
         limits.make_room({id})
       end
+      handed_out.came_back(receipt)
       local place = tonumber(ARGV[group + 3]) or origin_of(id, receipt) or tonumber(redis.call('HGET', PRIORITY, id) or nil)
       count('released', 1)
       if delay_ms <= 0 then
@@ -178,7 +177,6 @@ local function release(at, n, statuses)
       end
     end
   end
-  handed_out.came_back(latest)
   forget_origins()
   return at + n * 4
 end
