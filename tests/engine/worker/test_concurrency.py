@@ -13,6 +13,7 @@ from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.errors import ConfigurationError
 from tests.engine.worker.bench import WorkerBench
 from tests.engine.worker.concurrency_program import VISIBILITY_MS, main
+from tests.engine.worker.program_fleet import three_programs
 from tests.engine.worker.runs import Runs
 from tests.support.programs import Program
 from tests.support.waiting import wait_until, wait_until_async
@@ -84,16 +85,9 @@ async def test_settled_before_the_call_nothing_would_be_bounded(bench: WorkerBen
 
 
 @pytest.fixture
-def programs(redis_server: EmbeddedRedis, namespace: str, bench: WorkerBench) -> Iterator[list[Program]]:
-    started = [
-        Program(main, {"redis": redis_server.url, "namespace": namespace, "name": f"w{number}"}) for number in range(3)
-    ]
-    yield started
-    for program in started:
-        program.kill()
-        program.wait()
-    for key in ("done", "peaks", "runs", "wishes"):
-        bench.raw.delete(f"{namespace}:{key}")
+def programs(redis_server: EmbeddedRedis, bench: WorkerBench) -> Iterator[list[Program]]:
+    with three_programs(main, redis_server.url, bench, ["done", "peaks", "runs"]) as started:
+        yield started
 
 
 def test_the_permits_of_a_killed_worker_come_back(bench: WorkerBench, programs: list[Program]) -> None:
