@@ -69,7 +69,16 @@ def test_claims_under_owners_bring_entries_back_to_them_alone(new_fleet: NewFlee
     assert claimed[False] == 0  # it runs, and has taken them since it began
     assert claimed[True] > 0
     fleet.send(2_000)  # on a slow machine the first ones may be done by now
-    fleet.freeze_in_a_call("ann")
+
+    def caught_with_an_entry() -> bool:
+        """A call may be one whose entry the last claim has brought back."""
+        fleet.freeze_in_a_call("ann")
+        if any(each.held for each in fleet.inspector.members(fleet.queue) if each.name == "ann"):
+            return True
+        fleet.thaw("ann")
+        return False
+
+    wait_until(caught_with_an_entry, what="ann to be caught with an entry of its own")
     fleet.kill("ann")
     assert sum(each.entries for each in fleet.control.claim(fleet.queue, "ann", force=True)) > 0
     fleet.owned_by("bob")
