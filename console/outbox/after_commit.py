@@ -5,12 +5,14 @@ from __future__ import annotations
 import functools
 import logging
 import time
+from collections.abc import Callable
 
 from django.db import connections, transaction
 
 from console.outbox import clients
+from console.outbox.claiming import Claim
 from console.outbox.options import options
-from console.outbox.relay import relay
+from console.outbox.relay import Done, Relay, relay
 
 log = logging.getLogger("console.outbox")
 
@@ -33,14 +35,28 @@ def note(database: str, row: int) -> None:
     transaction.on_commit(functools.partial(_committed, database), using=database)
 
 
+def rests() -> bool:
+    """Whether everything is left to the relays."""
+    return not options().fast_path or time.monotonic() < _rests_until
+
+
+def send_leased(claim: Claim) -> None:
+    """For a loop that has written rows as leased, and committed them."""
+    if claim.rows:
+        _guarded(claim.database, lambda relay: relay.send(claim))
+
+
 def _committed(database: str) -> None:
     """The first of a transaction sends for all of them. Ids of what was rolled back are in none of the rows by then."""
-    global _rests_until
     ids = vars(connections[database]).pop(_NOTED, [])
-    if not ids or time.monotonic() < _rests_until:
-        return
+    if ids and not rests():
+        _guarded(database, lambda relay: relay.step(ids))
+
+
+def _guarded(database: str, act: Callable[[Relay], Done]) -> None:
+    global _rests_until
     try:
-        done = relay(database, clients.quick()).step(ids)
+        done = act(relay(database, clients.quick()))
     except Exception:  # the transaction is committed: whatever this is, it is none of its caller's
         log.warning("what was committed in %s is left to a relay", database, exc_info=True)
         _rests_until = time.monotonic() + REST_S

@@ -10,7 +10,8 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from django.db import connections, transaction
 from django.db.models import OuterRef, Q, QuerySet, Subquery
@@ -35,7 +36,12 @@ class Claim:
     now_ms: int
     lease_ms: int
     begun: float
-    rows: Sequence[Row]
+    rows: Sequence[Row] = ()
+
+    @property
+    def columns(self) -> dict[str, object]:
+        """Of a row that is leased."""
+        return {"lease": self.lease, "leased_until_ms": self.now_ms + self.lease_ms}
 
     @property
     def left_ms(self) -> float:
@@ -58,21 +64,39 @@ def claim(database: str, most: int, lease_ms: int, ids: Iterable[int] | None = N
     """Lease up to ``most`` rows that are due: any, or of those with ``ids``."""
     begun = time.monotonic()
     rows = _rows(database)
-    lease = uuid.uuid4().hex
     with transaction.atomic(using=database):
-        if connections[database].vendor == "sqlite":
-            # A transaction that begins with a look could not write after another one's commit.
-            rows.filter(pk=0).update(lease="")
-        now_ms = clock.now_ms(database)
-        due = _due(database, now_ms)
+        write_lock(rows)
+        made = new(database, lease_ms, clock.now_ms(database), begun)
+        due = _due(database, made.now_ms)
         if ids is not None:
             due = due.filter(pk__in=list(ids))
         found = [Row(*values) for values in _locked(database, due).values_list(*Row._fields)[:most]]
         found.sort()
         if found:
-            rows.filter(pk__in=[row.id for row in found]).update(lease=lease, leased_until_ms=now_ms + lease_ms)
-            found = _without_followers(database, found, lease, now_ms)
-    return Claim(database, lease, now_ms, lease_ms, begun, found)
+            rows.filter(pk__in=[row.id for row in found]).update(**made.columns)
+        return filled(made, found)
+
+
+def new(database: str, lease_ms: int, now_ms: int, begun: float) -> Claim:
+    """One without rows. ``begun``: no later, by the steady clock, than ``now_ms`` by the database's."""
+    return Claim(database, uuid.uuid4().hex, now_ms, lease_ms, begun)
+
+
+def filled(made: Claim, rows: list[Row]) -> Claim:
+    """With those of some rows that may be sent now; the others are given back.
+
+    They are in the order of their ids, and were leased for it in the transaction that is open.
+    """
+    return replace(made, rows=_without_followers(made.database, rows, made.lease, made.now_ms)) if rows else made
+
+
+def write_lock(rows: QuerySet[Any]) -> None:
+    """For a transaction that has just begun: on SQLite, one that begins with a look could not write after another one's
+    commit, unless it is of those that begin with the lock."""
+    connection = connections[rows.db]
+    begins_with_it = getattr(connection, "transaction_mode", None) in ("IMMEDIATE", "EXCLUSIVE")
+    if connection.vendor == "sqlite" and not begins_with_it:
+        rows.filter(pk=0).update(**{rows.model._meta.pk.attname: 0})
 
 
 def _due(database: str, now_ms: int) -> QuerySet[OutboxMessage]:

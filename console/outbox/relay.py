@@ -50,7 +50,10 @@ class Relay:
 
         No transaction is open while it sends.
         """
-        claim = claiming.claim(self.database, options().batch, options().lease_ms, ids)
+        return self.send(claiming.claim(self.database, options().batch, options().lease_ms, ids))
+
+    def send(self, claim: Claim) -> Done:
+        """Send what was leased. Raises `DatabaseError`."""
         if not claim.rows:
             return Done()
         outcome = deliver(self.client, claim.rows, claim.now_ms, lambda: claim.left_ms > claim.lease_ms / 2)

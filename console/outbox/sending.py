@@ -5,15 +5,16 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import ParamSpec, TypeVar, Unpack
+from typing import Any, ParamSpec, TypeVar, Unpack
 
 from django.db import DEFAULT_DB_ALIAS, connections, transaction
 from django.db.transaction import TransactionManagementError
 
 from console.outbox import after_commit, clock
+from console.outbox.claiming import Claim
 from console.outbox.models import OutboxMessage
 from console.outbox.options import options as outbox_options
-from console.outbox.rows import counts_from_then, row_of
+from console.outbox.rows import Row, counts_from_then, row_of
 from rmq_core.client.arguments import topic_name
 from rmq_core.errors import ConfigurationError
 from rmq_core.hooks.chain import Hooks, find_hooks
@@ -53,14 +54,32 @@ def send(
             f"outbox.send belongs in a transaction of database {using!r}: transaction.atomic(using={using!r}), or name"
             " the database of the transaction that is open, with using="
         )
-    ready = compose(message, options) if options or not is_message(message) else message
-    with _hooks(tuple(outbox_options().hooks)).sending_one(topic_name(topic), ready) as sent:
-        columns = row_of(topic, sent, allow_past=allow_past)
-        if counts_from_then(columns):  # by the clock that the relays go by; asking for it is a query
-            columns["written_ms"] = clock.now_ms(using)
-        row = OutboxMessage.objects.using(using).create(**columns)
+    row = _write(topic, message, options, using, allow_past)
     after_commit.note(using, row.pk)
     return row.pk
+
+
+def write(topic: str, content: Content, options: SendOptions, using: str, claim: Claim | None = None) -> Row:
+    """For a loop that sends its rows itself, right after its transaction. Without a ``claim`` they are the relays'."""
+    leased = {} if claim is None else claim.columns
+    row = _write(topic, content, options, using, allow_past=False, **leased)
+    return Row(*(getattr(row, name) for name in Row._fields))
+
+
+def _write(
+    topic: str | Topic,
+    message: AnyMessage | Content,
+    options: SendOptions,
+    using: str,
+    allow_past: bool,
+    **columns: Any,
+) -> OutboxMessage:
+    ready = compose(message, options) if options or not is_message(message) else message
+    with _hooks(tuple(outbox_options().hooks)).sending_one(topic_name(topic), ready) as sent:
+        columns |= row_of(topic, sent, allow_past=allow_past)
+        if counts_from_then(columns):  # by the clock that the relays go by; asking for it is a query
+            columns["written_ms"] = clock.now_ms(using)
+        return OutboxMessage.objects.using(using).create(**columns)
 
 
 @functools.cache

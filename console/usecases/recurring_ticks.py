@@ -7,7 +7,9 @@ or one that dies at any point, send no tick twice and lose none.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from itertools import islice
 from typing import NamedTuple
 
@@ -15,8 +17,12 @@ from django.db import connection, transaction
 from django.db.models import QuerySet
 
 from console.models import RecurringMessage, RecurringTick
-from console.outbox import clock
+from console.outbox import after_commit, claiming, clock
 from console.outbox import send as send_by_outbox
+from console.outbox.claiming import Claim
+from console.outbox.options import options
+from console.outbox.rows import Row
+from console.outbox.sending import write as outbox_write
 from console.recurring.rule import Recurring
 from rmq_core.model.composing import SendOptions
 
@@ -40,23 +46,28 @@ class Tick(NamedTuple):
 
 
 def send_due() -> int:
-    """Write what is due into the outbox; returns how many definitions were looked at. Raises `DatabaseError`."""
-    with transaction.atomic(using=DATABASE):
-        if connection.vendor == "sqlite":  # a transaction that begins with a look could not write after another one's
-            RecurringMessage.objects.filter(pk=0).update(error="")
-        now_ms = clock.now_ms(DATABASE)
-        due = RecurringMessage.objects.filter(enabled=True, next_ms__lte=now_ms).order_by("next_ms")
+    """Write what is due into the outbox, and send it; returns how many definitions were looked at.
+
+    Raises `DatabaseError`.
+    """
+    with suppress(Exception):  # it may be of one of them, or a tick that is there already
+        return _send_due(careful=False)
+    return _send_due(careful=True)
+
+
+def _send_due(careful: bool) -> int:
+    begun = time.monotonic()
+    with transaction.atomic(using=DATABASE, durable=True):
+        claiming.write_lock(RecurringMessage.objects.using(DATABASE))
+        each_one = _Round(claiming.new(DATABASE, options().lease_ms, clock.now_ms(DATABASE), begun), careful)
+        due = RecurringMessage.objects.filter(enabled=True, next_ms__lte=each_one.now_ms).order_by("next_ms")
         if connection.features.has_select_for_update:
             due = due.select_for_update(skip_locked=connection.features.has_select_for_update_skip_locked)
         found = list(due[:AT_ONCE])
-        for each in found:
-            try:
-                with transaction.atomic(using=DATABASE):
-                    _send(each, now_ms)
-            except Exception as error:  # one that cannot be does not keep the others from their ticks
-                log.warning("the recurring message %s could not be sent", each.name, exc_info=True)
-                said = f"{type(error).__name__}: {error}"[:500]
-                _rows(each).update(error=said, next_ms=now_ms + BROKEN_MS)
+        for row in found:
+            each_one.send_alone(row) if careful else each_one.send(row)
+        claim = each_one.leased()
+    after_commit.send_leased(claim)
     return len(found)
 
 
@@ -84,7 +95,7 @@ def send_by_hand(row: RecurringMessage, username: str) -> RecurringTick:
         now_ms = clock.now_ms(DATABASE)
         while row.ticks.filter(tick_ms=now_ms).exists():
             now_ms += 1
-        return _write(row, row.rule(), Tick(now_ms, How.BY_HAND), now_ms, username)
+        return _record(row, row.rule(), Tick(now_ms, How.BY_HAND), now_ms, _send_after_commit, username)
 
 
 def forget_old() -> int:
@@ -92,22 +103,54 @@ def forget_old() -> int:
     return RecurringTick.objects.filter(at_ms__lt=clock.now_ms(DATABASE) - KEEP_MS).delete()[0]
 
 
-def _send(row: RecurringMessage, now_ms: int) -> None:
-    rule = row.rule()
-    assert row.next_tick_ms is not None
-    last = row.next_tick_ms
-    # A tick that a jitter puts before the one in front of it is not late for that: it comes after it. (What failed is
-    # tried at a time that says nothing of when it was due.)
-    due_ms = rule.due_ms(last) if row.error or row.next_ms is None else row.next_ms
-    for tick in _due(rule, row.next_tick_ms, due_ms, now_ms):
-        last = tick.tick_ms
-        if not row.ticks.filter(tick_ms=tick.tick_ms).exists():  # the definition may have been set back
-            _write(row, rule, tick, now_ms)
-    row.error = ""
-    plan_next(row, last, rule)
-    if row.next_ms is not None:
-        row.next_ms = max(row.next_ms, due_ms, rule.due_ms(last))
-    _rows(row).update(next_tick_ms=row.next_tick_ms, next_ms=row.next_ms, error="")
+class _Round:
+    """Ticks of one moment. Their rows are leased as they are written: to claim them costs as much as all the rest."""
+
+    def __init__(self, claim: Claim, careful: bool) -> None:
+        self.now_ms = claim.now_ms
+        self._claim, self._careful = claim, careful
+        self._rows: list[Row] = []
+        self._rests = after_commit.rests()
+
+    def leased(self) -> Claim:
+        """What is sent after the commit."""
+        return claiming.filled(self._claim, self._rows)
+
+    def send_alone(self, row: RecurringMessage) -> None:
+        """One that cannot be does not keep the others from their ticks."""
+        before = len(self._rows)
+        try:
+            with transaction.atomic(using=DATABASE):
+                self.send(row)
+        except Exception as error:
+            del self._rows[before:]
+            log.warning("the recurring message %s could not be sent", row.name, exc_info=True)
+            said = f"{type(error).__name__}: {error}"[:500]
+            _rows(row).update(error=said, next_ms=self.now_ms + BROKEN_MS)
+
+    def send(self, row: RecurringMessage) -> None:
+        rule = row.rule()
+        assert row.next_tick_ms is not None
+        last = row.next_tick_ms
+        # A tick that a jitter puts before the one in front of it is not late for that: it comes after it. (What failed
+        # is tried at a time that says nothing of when it was due.)
+        due_ms = rule.due_ms(last) if row.error or row.next_ms is None else row.next_ms
+        for tick in _due(rule, row.next_tick_ms, due_ms, self.now_ms):
+            last = tick.tick_ms
+            # The definition may have been set back; where nobody looks, the database refuses it.
+            if not self._careful or not row.ticks.filter(tick_ms=last).exists():
+                _record(row, rule, tick, self.now_ms, self._write)
+        row.error = ""
+        plan_next(row, last, rule)
+        if row.next_ms is not None:
+            row.next_ms = max(row.next_ms, due_ms, rule.due_ms(last))
+        _rows(row).update(next_tick_ms=row.next_tick_ms, next_ms=row.next_ms, error="")
+
+    def _write(self, rule: Recurring, options: SendOptions) -> int:
+        if self._rests or len(self._rows) >= after_commit.MOST:
+            return outbox_write(rule.topic, rule.content, options, DATABASE).id
+        self._rows.append(outbox_write(rule.topic, rule.content, options, DATABASE, self._claim))
+        return self._rows[-1].id
 
 
 def _due(rule: Recurring, first_ms: int, due_ms: int, now_ms: int) -> Iterator[Tick]:
@@ -128,16 +171,27 @@ def _due(rule: Recurring, first_ms: int, due_ms: int, now_ms: int) -> Iterator[T
         yield Tick(last, How.SKIPPED, count)
 
 
-def _write(row: RecurringMessage, rule: Recurring, tick: Tick, now_ms: int, username: str = "") -> RecurringTick:
+def _record(
+    row: RecurringMessage,
+    rule: Recurring,
+    tick: Tick,
+    now_ms: int,
+    write: Callable[[Recurring, SendOptions], int],
+    username: str = "",
+) -> RecurringTick:
     made = RecurringTick(
         recurring=row, tick_ms=tick.tick_ms, at_ms=now_ms, how=tick.how, missed=tick.missed, username=username
     )
     if tick.how is not How.SKIPPED:
         made.message = rule.key(tick.tick_ms)
         options = SendOptions(key=made.message, slot_basis=rule.name, **rule.options)  # type: ignore[typeddict-item]
-        made.outbox_row = send_by_outbox(rule.topic, rule.content, using=DATABASE, **options)
+        made.outbox_row = write(rule, options)
     made.save(force_insert=True)
     return made
+
+
+def _send_after_commit(rule: Recurring, options: SendOptions) -> int:
+    return send_by_outbox(rule.topic, rule.content, using=DATABASE, **options)
 
 
 def _rows(row: RecurringMessage) -> QuerySet[RecurringMessage]:

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from console.models import RecurringMessage, RecurringTick
-from console.outbox import clients, clock
+from console.outbox import after_commit, clients, clock
 from console.outbox.models import OutboxMessage
 from console.outbox.relay import Relay
 from console.recurring import Recurring
@@ -22,6 +23,7 @@ from tests.support.console_options import set_options
 
 pytestmark = pytest.mark.django_db(transaction=True, serialized_rollback=True)
 MINUTE_MS = 60_000
+LEASE_MS = 30_000
 NOW_MS = 1_800_000_000_000
 DECLARED = [
     Recurring(name="summary", topic="mail", content={"kind": "summary"}, priority=500, cron="0 7 * * *"),
@@ -41,7 +43,13 @@ class Clock:
 def time(monkeypatch: pytest.MonkeyPatch, settings: Any, queue: Queue) -> Iterator[Clock]:
     settings.RMQ_OUTBOX = {"FAST_PATH": False}
     yield Clock(monkeypatch)
-    clients.patient().close()
+    for client in (clients.quick, clients.patient):
+        client().close()
+
+
+def sent_keys(queue: Queue) -> list[str]:
+    """In the order in which they are handed out."""
+    return [delivery.id for delivery in queue.client.take("mail", 1_000)]
 
 
 def define(**changes: Any) -> RecurringMessage:
@@ -178,7 +186,12 @@ def dying_at(step: int) -> Iterator[list[int]]:
         yield left
 
 
-def test_a_keeper_that_dies_at_any_statement_leaves_no_tick_twice_and_none_out(time: Clock) -> None:
+@pytest.mark.parametrize("fast_path", [False, True])
+def test_a_keeper_that_dies_at_any_statement_leaves_no_tick_twice_and_none_out(
+    time: Clock, queue: Queue, settings: Any, fast_path: bool
+) -> None:
+    settings.RMQ_OUTBOX = {"FAST_PATH": fast_path}
+    queue.topic("mail", TopicKind.PRIORITY)
     define(name="one")
     define(name="two", misfire="all")
     died = 0
@@ -195,9 +208,80 @@ def test_a_keeper_that_dies_at_any_statement_leaves_no_tick_twice_and_none_out(t
         assert RecurringMessage.objects.filter(next_ms__lte=time.now_ms).count() == 0
         if left[0] > 0:
             break
-    assert died > 20
+    assert died > 16, "twice for each of its statements"
     keys = [bytes(key) for key in OutboxMessage.objects.values_list("key", flat=True)]
     assert len(keys) == len({*keys}) == RecurringTick.objects.count()
+    time.now_ms += 2 * LEASE_MS  # what a dead one had leased
+    Relay("default", clients.patient()).step()
+    assert {*OutboxMessage.objects.values_list("state", flat=True)} == {"sent"}
+    assert sorted(sent_keys(queue)) == sorted(key.decode() for key in keys)
+
+
+def test_a_tick_is_sent_by_who_has_written_it_and_claimed_by_nobody(time: Clock, queue: Queue, settings: Any) -> None:
+    settings.RMQ_OUTBOX = {}
+    queue.topic("mail", TopicKind.PRIORITY)
+    define()
+    time.now_ms += MINUTE_MS
+    with CaptureQueriesContext(connection) as found:
+        recurring_ticks.send_due()
+    assert sent_keys(queue) == ["n@2027-01-15T08:01:00.000+00:00"]
+    assert OutboxMessage.objects.values_list("state", "lease", "leased_until_ms").get() == ("sent", "", 0)
+    assert not [query["sql"] for query in found if "UPDATE" in query["sql"] and 'SET "lease"' in query["sql"]]
+
+
+def test_what_waits_before_a_tick_goes_before_it(time: Clock, queue: Queue, settings: Any) -> None:
+    define()
+    time.now_ms += MINUTE_MS
+    recurring_ticks.send_due()  # left to a relay
+    settings.RMQ_OUTBOX = {}
+    queue.topic("mail", TopicKind.PRIORITY)
+    time.now_ms += MINUTE_MS
+    recurring_ticks.send_due()
+    assert sent_keys(queue) == []
+    assert set(OutboxMessage.objects.values_list("lease", flat=True)) == {""}
+    time.now_ms += LEASE_MS
+    Relay("default", clients.patient()).step()
+    assert sent_keys(queue) == ["n@2027-01-15T08:01:00.000+00:00", "n@2027-01-15T08:02:00.000+00:00"]
+
+
+def test_ticks_wait_for_no_lease_where_the_queue_is_away(
+    time: Clock, queue: Queue, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(after_commit, "_rests_until", 0.0)
+    settings.RMQ_OUTBOX = {"REDIS_URL": "redis://127.0.0.1:1/0"}
+    define()
+    for _ in range(2):  # the second does not even try
+        time.now_ms += MINUTE_MS
+        recurring_ticks.send_due()
+    assert after_commit._rests_until > 0
+    settings.RMQ_OUTBOX = {}
+    queue.topic("mail", TopicKind.PRIORITY)
+    assert Relay("default", clients.patient()).step().sent == 2
+    assert len(sent_keys(queue)) == 2
+
+
+def test_a_tick_that_cannot_be_leaves_those_beside_it_sent(
+    time: Clock, queue: Queue, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also one that was there already, in a definition that was set back."""
+    settings.RMQ_OUTBOX = {}
+    queue.topic("mail", TopicKind.PRIORITY)
+    back, bad, good = define(name="back", misfire="all"), define(name="bad"), define(name="good")
+    time.now_ms += MINUTE_MS
+    recurring_ticks.send_due()
+    plan = recurring_ticks.plan_next
+
+    def fails_after_its_row_is_written(row: RecurringMessage, *args: Any) -> None:
+        if row.name == "bad":
+            raise ZeroDivisionError
+        plan(row, *args)
+
+    monkeypatch.setattr(recurring_ticks, "plan_next", fails_after_its_row_is_written)
+    RecurringMessage.objects.filter(pk=back.pk).update(next_tick_ms=NOW_MS + MINUTE_MS, next_ms=NOW_MS + MINUTE_MS)
+    time.now_ms += MINUTE_MS
+    recurring_ticks.send_due()
+    assert [row.ticks.count() for row in (back, bad, good)] == [2, 1, 2]
+    assert len(sent_keys(queue)) == OutboxMessage.objects.filter(state="sent").count() == 5
 
 
 def test_one_more_by_hand_leaves_the_ticks_as_they_are(time: Clock) -> None:
