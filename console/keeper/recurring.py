@@ -15,6 +15,8 @@ from console.usecases import recurring, recurring_ticks
 LOOK_EVERY_S = 1.0
 """How long a change of a definition may go unnoticed."""
 SOON_S = 0.1
+AHEAD = 100
+"""Times that one question brings."""
 COUNT_EVERY_S = 5.0
 FORGET_EVERY_S = 3_600.0
 
@@ -32,7 +34,7 @@ class Recurrences(PeriodicTask):
         self._forgot_at = 0.0
         self._counted_at = 0.0
         self._asked_at = 0.0
-        self._due_ms: int | None = None
+        self._due: list[int] = []
         self.failing = 0
 
     async def round(self) -> None:
@@ -50,18 +52,23 @@ class Recurrences(PeriodicTask):
         if time.monotonic() - self._counted_at > COUNT_EVERY_S:
             self.failing = recurring_ticks.failing()
             self._counted_at = time.monotonic()
-        asked_s_ago = time.monotonic() - self._asked_at
-        if self._due_ms is None or asked_s_ago > LOOK_EVERY_S / 2:
-            self._due_ms, self._asked_at, asked_s_ago = recurring_ticks.next_due_ms(), time.monotonic(), 0.0
-        if self._due_ms is None:
-            return LOOK_EVERY_S
-        left_s = (self._due_ms - clock.now_ms(recurring_ticks.DATABASE)) / 1000
-        if left_s > SOON_S:
-            return min(left_s - SOON_S, LOOK_EVERY_S - asked_s_ago)
-        time.sleep(max(0.0, left_s))  # in this thread, which nobody waits for: the loop's shortest pause is too long
-        self._due_ms = None
-        recurring_ticks.send_due()
-        return 0.0
+        left_s = self._left_s()
+        if left_s <= SOON_S:
+            # In this thread, which nobody waits for: the loop's shortest pause is too long.
+            time.sleep(max(0.0, left_s))
+            first_ms = self._due.pop(0)
+            if recurring_ticks.send_due() == recurring_ticks.AT_ONCE:
+                self._due = []  # there may be more of that time
+            while self._due and self._due[0] == first_ms:
+                self._due.pop(0)
+            left_s = self._left_s()
+        return min(max(0.0, left_s - SOON_S), LOOK_EVERY_S)
+
+    def _left_s(self) -> float:
+        """Until the next tick, as far as is known: what was defined since the last question is not."""
+        if not self._due or time.monotonic() - self._asked_at > LOOK_EVERY_S / 2:
+            self._due, self._asked_at = recurring_ticks.next_due_ms(AHEAD), time.monotonic()
+        return (self._due[0] - clock.now_ms(recurring_ticks.DATABASE)) / 1000 if self._due else LOOK_EVERY_S
 
     async def close(self) -> None:
         await self._database.close()

@@ -71,10 +71,10 @@ def _send_due(careful: bool) -> int:
     return len(found)
 
 
-def next_due_ms() -> int | None:
-    """When there is something to do again."""
+def next_due_ms(most: int = 1) -> list[int]:
+    """When there is something to do again: the first such times."""
     planned = RecurringMessage.objects.filter(enabled=True, next_ms__isnull=False)
-    return planned.order_by("next_ms").values_list("next_ms", flat=True).first()
+    return list(planned.order_by("next_ms").values_list("next_ms", flat=True)[:most])
 
 
 def failing() -> int:

@@ -69,7 +69,7 @@ def test_a_tick_is_sent_when_it_is_due_and_its_id_is_the_tick(time: Clock, queue
     define(content='{"a": 1}')
     assert recurring_ticks.send_due() == 0
     time.now_ms += MINUTE_MS
-    assert recurring_ticks.next_due_ms() == time.now_ms
+    assert recurring_ticks.next_due_ms() == [time.now_ms]
     assert recurring_ticks.send_due() == 1
     assert recurring_ticks.send_due() == 0
     Relay("default", clients.patient()).step()
@@ -91,7 +91,7 @@ def test_ticks_for_which_nobody_was_there(time: Clock, misfire: str, expected: l
     time.now_ms += 10 * MINUTE_MS + 5_000
     recurring_ticks.send_due()
     assert ticks() == expected
-    assert recurring_ticks.next_due_ms() == NOW_MS + 11 * MINUTE_MS
+    assert recurring_ticks.next_due_ms() == [NOW_MS + 11 * MINUTE_MS]
 
 
 def test_ticks_that_are_skipped_are_told(time: Clock) -> None:
@@ -106,7 +106,7 @@ def test_ticks_that_are_skipped_are_told(time: Clock) -> None:
 def test_a_jitter_larger_than_the_interval_misses_nothing(time: Clock, misfire: str) -> None:
     define(misfire=misfire, jitter_ms=10 * MINUTE_MS)
     for _ in range(30):
-        time.now_ms = max(time.now_ms, recurring_ticks.next_due_ms() or 0)
+        time.now_ms = max(time.now_ms, *recurring_ticks.next_due_ms())
         recurring_ticks.send_due()
     assert ticks() == [(60 * number, "on_time", 0) for number in range(1, 31)]
 
@@ -144,7 +144,7 @@ def test_an_end_ends_it(time: Clock) -> None:
     recurring_ticks.send_due()
     row.refresh_from_db()
     assert row.next_ms is None
-    assert recurring_ticks.next_due_ms() is None
+    assert recurring_ticks.next_due_ms() == []
 
 
 def test_one_that_fails_keeps_no_other_from_its_ticks(time: Clock) -> None:
@@ -289,7 +289,7 @@ def test_one_more_by_hand_leaves_the_ticks_as_they_are(time: Clock) -> None:
     for _ in range(2):
         recurring_ticks.send_by_hand(row, "me")
     assert ticks() == [(0, "by_hand", 0), (0, "by_hand", 0)]
-    assert recurring_ticks.next_due_ms() == NOW_MS + MINUTE_MS
+    assert recurring_ticks.next_due_ms() == [NOW_MS + MINUTE_MS]
 
 
 def test_only_a_change_of_when_begins_anew(time: Clock) -> None:
