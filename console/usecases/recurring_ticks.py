@@ -73,8 +73,8 @@ def _send_due(careful: bool) -> int:
 
 def next_due_ms(most: int = 1) -> list[int]:
     """When there is something to do again: the first such times."""
-    planned = RecurringMessage.objects.filter(enabled=True, next_ms__isnull=False)
-    return list(planned.order_by("next_ms").values_list("next_ms", flat=True)[:most])
+    planned = RecurringMessage.objects.filter(enabled=True, next_ms__isnull=False).order_by("next_ms")
+    return [next_ms for next_ms in planned.values_list("next_ms", flat=True)[:most] if next_ms is not None]
 
 
 def failing() -> int:
