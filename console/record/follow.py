@@ -29,6 +29,8 @@ SLOTS_AT_ONCE = 16
 STEPS_AT_ONCE = 10_000
 """About so many transitions are wanted in a batch; an entry holds from one to some thousand of them."""
 TRIM_EVERY_S = 2.0
+TRIM_THE_REST_EVERY_S = 10.0
+"""Of topics whose journal is off: what was written before is still somebody's to read."""
 TURN_S = 2.0
 """A topic that has more to tell than fits into this lets the others have their turn."""
 
@@ -40,7 +42,7 @@ class Follower:
         self._engine = engine
         self._places: dict[str, dict[int, Place]] = {}
         self._steps_per_entry: dict[str, float] = {}
-        self._trimmed = float("-inf")
+        self._trimmed = self._trimmed_all = float("-inf")
         self._held: set[str] = set()
 
     async def round(self) -> Counter[str]:
@@ -53,10 +55,19 @@ class Follower:
                 written[topic.name] = await self._follow(topic)
             elif topic.name in self._places:
                 await self._leave(topic)
-        if time.monotonic() - self._trimmed >= TRIM_EVERY_S:
-            self._trimmed = time.monotonic()
-            await self._engine.client.run(trimmer.trim_each(self._engine.client.keyspace, topics))
+        await self._trim(topics)
         return written
+
+    async def _trim(self, topics: Iterable[Topic]) -> None:
+        now = time.monotonic()
+        if now - self._trimmed < TRIM_EVERY_S:
+            return
+        self._trimmed = now
+        if now - self._trimmed_all >= TRIM_THE_REST_EVERY_S:
+            self._trimmed_all = now
+        else:
+            topics = [topic for topic in topics if topic.journal != "off"]
+        await self._engine.client.run(trimmer.trim_each(self._engine.client.keyspace, list(topics)))
 
     async def _follow(self, topic: Topic) -> int:
         client, total = self._engine.client, 0
