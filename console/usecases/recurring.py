@@ -53,10 +53,15 @@ def switch(actor: Actor, row: RecurringMessage, enabled: bool, reason: str = "")
     with audited(actor, Action.RECURRING, topic=row.topic, query=query, reason=reason) as entry:
         require(actor.user, Action.RECURRING, row.topic)
         check_reason(reason)
-        row.enabled = enabled
-        _save(row, begin=enabled)
+        set_enabled(row, enabled)
         entry.done = 1
     return row
+
+
+def set_enabled(row: RecurringMessage, enabled: bool) -> None:
+    """The same by whoever has the machine, who writes it down himself."""
+    row.enabled = enabled
+    _save(row, begin=enabled)
 
 
 def remove(actor: Actor, row: RecurringMessage, reason: str) -> None:
