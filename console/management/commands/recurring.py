@@ -114,10 +114,10 @@ class Command(BaseCommand):
 
 
 def _found(name: str) -> RecurringMessage:
-    try:
-        return RecurringMessage.objects.get(name=name)
-    except (RecurringMessage.DoesNotExist, ValueError):  # a database takes no U+0000
-        raise CommandError(f"there is no recurring message {shown(name, 100)!r}; list shows which there are") from None
+    found = recurring.named(name)
+    if found is None:
+        raise CommandError(f"there is no recurring message {shown(name, 100)!r}; list shows which there are")
+    return found
 
 
 def _checked(reason: str) -> str:
