@@ -19,7 +19,7 @@ SECTIONS = {
     **ENGINE,
     "Messages": {**ENGINE["Messages"], "restore": HERE},
     "Archive and reconciliation (Spark)": {"archive": HERE, "reconcile": HERE},
-    "Console": {"token": HERE, "outbox": HERE, "console": HERE},
+    "Console": {"token": HERE, "outbox": HERE, "recurring": HERE, "console": HERE},
 }
 ABOUT_THE_QUEUE = {name for section in ENGINE.values() for name in section} | {"archive", "reconcile"}
 
@@ -93,6 +93,11 @@ def token(arguments: tuple[str, ...]) -> None:
 @passing_on(short_help="Relay what was committed; list, retry and discard what failed.")
 def outbox(arguments: tuple[str, ...]) -> None:
     run_console(["outbox", *arguments], PROGRAM)
+
+
+@passing_on(short_help="List recurring messages and their ticks; run, disable and enable them.")
+def recurring(arguments: tuple[str, ...]) -> None:
+    run_console(["recurring", *arguments], PROGRAM)
 
 
 @passing_on(short_help="The console's own commands: migrate, createsuperuser, worker, keeper, …")

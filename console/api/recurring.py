@@ -158,7 +158,7 @@ def create_recurring(request: HttpRequest, response: HttpResponse, body: Recurri
     """Its first tick is the first from now on."""
     caller = caller_of(request)
     caller.require(Action.RECURRING, body.topic)
-    if RecurringMessage.objects.filter(name=body.name).exists():
+    if recurring.named(body.name) is not None:
         raise ApiError(409, "recurring_exists", gettext("There is a recurring message of this name already."))
     row = _put(request, RecurringMessage(name=body.name), body)
     response["Location"] = reverse("console-api:recurring-one", kwargs={"name": row.name})

@@ -8,7 +8,7 @@ from django.core.exceptions import ValidationError
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from console.recurring.rule import NAME_MAX, TEXT_MAX, InvalidRecurring, Recurring
+from console.recurring.rule import CRON_MAX, NAME_MAX, TEXT_MAX, InvalidRecurring, Recurring
 from rmq_core.model.tenants import TENANT_MAX
 
 
@@ -38,7 +38,10 @@ class RecurringMessage(models.Model):
     )
     value = models.BigIntegerField(_("value"), help_text=_("The priority, the window or the delay."))
     cron = models.CharField(
-        _("cron"), max_length=100, blank=True, help_text=_("Five fields, or six with seconds first: 0 7 * * MON-FRI")
+        _("cron"),
+        max_length=CRON_MAX,
+        blank=True,
+        help_text=_("Five fields, or six with seconds first: 0 7 * * MON-FRI"),
     )
     every_ms = models.BigIntegerField(_("interval (ms)"), null=True, blank=True, help_text=_("Instead of cron."))
     time_zone = models.CharField(_("time zone"), max_length=100, default="UTC", help_text=_("Such as Europe/Berlin."))

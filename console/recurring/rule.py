@@ -16,6 +16,7 @@ from console.outbox.rows import row_of
 from console.zones import zone_of
 from rmq_core.errors import InvalidMessage, RMQError
 from rmq_core.model.composing import Content
+from rmq_core.model.message import DUE_MAX_MS
 from rmq_core.model.outcomes import DELAY_MAX_MS
 from rmq_core.model.tenants import check_tenant
 from rmq_core.model.text import NotText, check_name, check_text
@@ -26,6 +27,7 @@ EVERY_MOST_MS = 366 * 86_400_000
 JITTER_MOST_MS = 3_600_000
 NAME_MAX = 100
 TEXT_MAX = 500
+CRON_MAX = 100
 WHENS = ("priority", "range_ms", "in_ms")
 OPTIONS = ("expires_ms", "unique_for_ms")
 Misfire = Literal["skip", "once", "all"]
@@ -149,7 +151,7 @@ class Recurring:
         for name, low, high in (
             ("every_ms", EVERY_LEAST_MS, EVERY_MOST_MS),
             ("jitter_ms", 0, JITTER_MOST_MS),
-            ("start_ms", 0, 2**53),
+            ("start_ms", 0, DUE_MAX_MS),
             ("end_ms", 0, 2**53),
             ("expires_ms", 0, DELAY_MAX_MS),
             ("unique_for_ms", 0, MAX_UNIQUE_MS),
@@ -163,6 +165,8 @@ class Recurring:
             yield "time_zone", f"there is no time zone {self.time_zone!r:.60}"
         elif self.cron:
             yield from self._bad_cron()
+        if isinstance(self.content, bytes) or (isinstance(self.content, str) and "\0" in self.content):
+            yield "content", "must be text without U+0000, or JSON: a definition is kept in a database"
         if len(self.when) != 1:
             yield "priority", "say one of priority, range_ms and in_ms, as the topic's kind asks for"
             return
@@ -187,6 +191,9 @@ class Recurring:
             yield "topic", "is no name of a topic"
 
     def _bad_cron(self) -> Iterator[tuple[str, str]]:
+        if isinstance(self.cron, str) and len(self.cron) > CRON_MAX:
+            yield "cron", f"must be text of at most {CRON_MAX} characters"
+            return
         try:
             CronSim(self.cron, datetime(2026, 1, 1, tzinfo=UTC))
         except (CronSimError, TypeError, AttributeError) as error:

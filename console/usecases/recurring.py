@@ -16,12 +16,13 @@ from console.errors import BadRequest, UnknownRecurring
 from console.models import RecurringMessage, RecurringTick
 from console.options import options
 from console.outbox import clock
-from console.recurring.rule import WHENS, InvalidRecurring, Recurring
+from console.recurring.rule import NAME_MAX, WHENS, InvalidRecurring, Recurring
 from console.usecases.actor import Actor
 from console.usecases.audit import audited, check_reason
 from console.usecases.recurring_ticks import DATABASE, plan_next, send_by_hand
 from rmq_core.errors import ConfigurationError
 from rmq_core.model.json_text import to_json
+from rmq_core.model.text import NotText, check_name
 
 Origin = RecurringMessage.Origin
 FIELDS = (
@@ -35,6 +36,7 @@ TIMES = ("cron", "every_ms", "time_zone", "start_ms", "end_ms", "jitter_ms")
 
 def put(actor: Actor, row: RecurringMessage, reason: str = "") -> RecurringMessage:
     """Save a definition, a new one or a changed one. Raises `Forbidden`, `InvalidRecurring`, `BadRequest`."""
+    row.rule()  # also where nothing of when it is due has changed: what cannot be sent is refused here, not at its tick
     query = {"recurring": row.name, **{name: getattr(row, name) for name in (*FIELDS, "enabled")}}
     with audited(actor, Action.RECURRING, topic=row.topic, query=query, reason=reason) as entry:
         require(actor.user, Action.RECURRING, row.topic)
@@ -53,10 +55,15 @@ def switch(actor: Actor, row: RecurringMessage, enabled: bool, reason: str = "")
     with audited(actor, Action.RECURRING, topic=row.topic, query=query, reason=reason) as entry:
         require(actor.user, Action.RECURRING, row.topic)
         check_reason(reason)
-        row.enabled = enabled
-        _save(row, begin=enabled)
+        set_enabled(row, enabled)
         entry.done = 1
     return row
+
+
+def set_enabled(row: RecurringMessage, enabled: bool) -> None:
+    """The same by whoever has the machine, who writes it down himself."""
+    row.enabled = enabled
+    _save(row, begin=enabled)
 
 
 def remove(actor: Actor, row: RecurringMessage, reason: str) -> None:
@@ -105,9 +112,17 @@ def page(after: int | None, limit: int) -> Page:
     return Page(shown, {tick.recurring_id: tick for tick in ticks.values()}, len(found) > limit)
 
 
+def named(name: str) -> RecurringMessage | None:
+    """What can be no name is looked for nowhere: no database may be asked for U+0000."""
+    try:
+        return RecurringMessage.objects.filter(name=check_name(name, NAME_MAX)).first()
+    except NotText:
+        return None
+
+
 def find(user: User, name: str) -> RecurringMessage:
     """Raises `UnknownRecurring`."""
-    found = RecurringMessage.objects.filter(name=name).first()
+    found = named(name)
     if found is None or not in_scope(user, found.topic):
         raise UnknownRecurring(gettext("There is no recurring message of this name."))
     return found

@@ -39,7 +39,8 @@ def routes(shell: Shell) -> None:
 @click.option(
     "--to", "targets", multiple=True, metavar="TOPIC|JSON",
     help='Where it forwards to; may be given several times: a topic, or as {"topic": "mail", "priority": 50, "when":'
-    ' {"event": "final"}, "key": "{id}"}, with in_ms or range_ms for other kinds.',
+    ' {"event": "final"}, "key": "{id}"}, with in_ms or range_ms for other kinds; "priority_from":'
+    ' "header:rank" for messages that say their priority.',
 )  # fmt: skip
 @click.option("--start", type=click.Choice(["start", "end"]), help="Of a stream: where a new route begins (end).")
 @click.option("--pause/--resume", default=None, help="Stop the forwarding, or start it again.")

@@ -12,7 +12,7 @@ from rmq_core.errors import InvalidMessage, InvalidRoute
 from rmq_core.model.group import AT
 from rmq_core.model.message import KEY_MAX, Delay
 from rmq_core.model.outcomes import DELAY_MAX_MS
-from rmq_core.model.scores import PRIORITY_MAX, PRIORITY_MIN
+from rmq_core.model.scores import FAIR_PRIORITY_MAX, PRIORITY_MAX, PRIORITY_MIN
 from rmq_core.model.text import NotText, check_text, worded
 from rmq_core.model.topic import MAX_DESCRIPTION, NAME, Topic, TopicKind
 
@@ -20,6 +20,8 @@ ROUTE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,59}")
 TARGETS_MOST = 16
 _PLACE = re.compile(r"\{([^{}]*)\}")
 _HEADER = "header."
+_FROM = re.compile(r"(header:.{1,100})?")
+_PRIORITY = re.compile(r"[0-9]{1,7}", re.ASCII)
 
 VALUE_OF = {TopicKind.PRIORITY: "priority", TopicKind.FIXED_TIME: "in_ms", TopicKind.RANGE_MERGE: "range_ms"}
 """Which of a target's fields says when a message of its topic is delivered."""
@@ -32,6 +34,8 @@ class Target:
     topic: str
     priority: int | None = None
     """Of a priority topic: with which."""
+    priority_from: str = ""
+    """Of a priority topic: ``header:<name>``, the header that says with which; ``priority`` is for those without it."""
     in_ms: int | None = None
     """Of a fixed-time topic: so long after it was forwarded; None: at once."""
     range_ms: int | None = None
@@ -52,6 +56,8 @@ class Target:
             value = getattr(self, name)
             if value is not None and (type(value) is not int or not low <= value <= high):
                 raise InvalidRoute(f"{name}={worded(value)} must be a whole number from {low} to {high}")
+        if not isinstance(self.priority_from, str) or not _FROM.fullmatch(self.priority_from):
+            raise InvalidRoute(f"priority_from={worded(self.priority_from)} must be 'header:<name>', or '' for none")
         # What says nothing is not there: a definition is equal to what is stored of it.
         object.__setattr__(self, "in_ms", self.in_ms or None)
         object.__setattr__(self, "when", None if self.when is None else _checked_filter(self.when) or None)
@@ -67,7 +73,9 @@ class Target:
         for name in VALUE_OF.values():
             if name != wanted and getattr(self, name) is not None:
                 raise InvalidRoute(f"{name} does not fit {topic.name!r}, which is a {topic.kind.value} topic")
-        if wanted in {"priority", "range_ms"} and getattr(self, wanted) is None:
+        if self.priority_from and wanted != "priority":
+            raise InvalidRoute(f"priority_from does not fit {topic.name!r}, which is a {topic.kind.value} topic")
+        if wanted in {"priority", "range_ms"} and getattr(self, wanted) is None and not self.priority_from:
             raise InvalidRoute(f"say which {wanted} a message gets in {topic.name!r}, a {topic.kind.value} topic")
         if topic.is_stream and self.key:
             raise InvalidRoute(f"an entry of a stream has no key: leave key out for {topic.name!r}")
@@ -77,6 +85,22 @@ class Target:
         if topic.kind is TopicKind.FIXED_TIME:
             return Delay(self.in_ms or 0)
         return int(getattr(self, VALUE_OF[topic.kind]))
+
+    def priority_of(self, topic: Topic, headers: Mapping[str, str]) -> int:
+        """The priority that a message with these headers gets. Raises `InvalidMessage`."""
+        name = self.priority_from.partition(":")[2]
+        said = headers.get(name)
+        if said is None and self.priority is not None:
+            return self.priority
+        most = FAIR_PRIORITY_MAX if topic.fair else PRIORITY_MAX
+        if said is None:
+            raise InvalidMessage(f"it has no header {name!r}, which says its priority in {self.topic!r}")
+        if not _PRIORITY.fullmatch(said) or not PRIORITY_MIN <= int(said) <= most:
+            raise InvalidMessage(
+                f"its header {name!r}, which says its priority in {self.topic!r}, is {worded(said)}: it must be a whole"
+                f" number from {PRIORITY_MIN} to {most}"
+            )
+        return int(said)
 
     def wants(self, headers: Mapping[str, str]) -> bool:
         """Whether the filter lets a message with these headers through."""

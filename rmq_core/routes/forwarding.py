@@ -24,7 +24,7 @@ from rmq_core.model.delivery import Delivery
 from rmq_core.model.message import Delay
 from rmq_core.model.route import Route
 from rmq_core.model.text import shown
-from rmq_core.model.topic import Topic
+from rmq_core.model.topic import Topic, TopicKind
 from rmq_core.ops import consuming, quotas
 from rmq_core.ops.hints import with_looks
 from rmq_core.protocol import routes as calls
@@ -152,7 +152,8 @@ class Forwarder:
 
     def _packed(self, goes: Goes) -> bytes:
         part = self._plan.part([(0, goes)])
-        value, delayed = int(part.value), type(part.value) is Delay
+        # The same for all that goes there, for it names the way by which it comes.
+        value, delayed = 0 if self._plan.of_their_own(goes) else int(part.value), type(part.value) is Delay
         packed: bytes = msgpack.packb(
             [self._comes_as, part.topic.name, goes.target, value, delayed, goes.hash, part.rows[0][1]]
         )
@@ -215,6 +216,8 @@ def _bring_to(
     made: dict[tuple[int, str, int, int, int], Part] = {}
     for place, rows in parts.items():
         value = Delay(rows[0].value) if rows[0].delayed else rows[0].value
+        if topic.kind is TopicKind.PRIORITY:
+            value = max(int(row.values[0]) for row in rows)
         made[place] = Part(topic, place[2], value, [(row.id, row.values) for row in rows])
     problem: RMQError | None = None
     for _ in range(quotas.ROUNDS):

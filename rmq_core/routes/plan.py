@@ -45,7 +45,7 @@ class Plan:
         self._targets = [(target, topics[target.topic]) for target in route.targets]
         # Where every target has no more slots than the source, and slots are powers of two, the slot tells the slot.
         self._by_slot = all(topic.slots <= source.slots for _, topic in self._targets)
-        self._unread = not any(target.when or target.key for target in route.targets)
+        self._unread = not any(target.when or target.key or target.priority_from for target in route.targets)
         self._least_content = min(topic.max_content_bytes for _, topic in self._targets)
 
     def of(self, delivery: Delivery, *, exact: bool = False) -> list[Goes]:
@@ -66,8 +66,15 @@ class Plan:
         """All that goes to the same slot of a target, with a mark for each."""
         first = goes[0][1]
         target, topic = self._targets[first.target]
-        value = 0 if topic.is_stream else target.value(topic)
+        if target.priority_from:
+            value = max(each.values[0] for _, each in goes)
+        else:
+            value = 0 if topic.is_stream else target.value(topic)
         return Part(topic, first.hash % topic.slots, value, [(mark, _with(value, each.values)) for mark, each in goes])
+
+    def of_their_own(self, goes: Goes) -> bool:
+        """Whether messages say themselves what its target scores by."""
+        return bool(self._targets[goes.target][0].priority_from)
 
     def too_late(self, delivery: Delivery, goes: Goes, now_ms: int) -> bool:
         """Whether it would expire there before it is due. An entry of a stream does not expire."""
@@ -84,6 +91,7 @@ class Plan:
         if topic.is_stream:
             pairs = _entry_pairs(delivery)
             return ("*", len(pairs), *pairs)
+        priority = target.priority_of(topic, headers) if target.priority_from else None
         expires = _expires(delivery, topic)
         merges = topic.merge is not Merge.NEVER
         if (
@@ -93,7 +101,7 @@ class Plan:
             and not isinstance(delivery, EntryDelivery)
             and expires[:1] != b"+"
         ):
-            return (None, delivery.raw_id, delivery.raw_body or b"")
+            return (priority, delivery.raw_id, delivery.raw_body or b"")
         content, all_headers = _content(delivery), delivery.headers
         if not content:
             raise InvalidMessage("its content is empty, and a message of a queue has one: drop it")
@@ -111,10 +119,10 @@ class Plan:
         stored_basis = b"" if basis == basis_of(identity, plain) else basis
         tenant = delivery.tenant
         if identity == content and not (all_headers or delivery.version or stored_basis or expires or tenant):
-            return (None, identity, b"")
+            return (priority, identity, b"")
         headers_text = header_bytes(all_headers) if all_headers else b""
         body = encode_body(content, headers_text, delivery.version, stored_basis, expires=expires, tenant=tenant)
-        return (None, identity, body)
+        return (priority, identity, body)
 
     def _check_size(self, delivery: Delivery, body: bytes | list[bytes]) -> None:
         if (sum(map(len, body)) if isinstance(body, list) else len(body)) <= self._least_content:
@@ -129,7 +137,7 @@ class Plan:
 
 
 def _with(value: int, values: Sequence[Any]) -> Sequence[Any]:
-    """The value of a queue's message stands before its id; an entry has none."""
+    """The value of a queue's message stands before its id, where it has none of its own; an entry has none."""
     return (int(value), *values[1:]) if values[0] is None else values
 
 

@@ -102,6 +102,9 @@ route
 forward --nonsense
 redrive p a
 outbox --nonsense
+recurring
+recurring --nonsense
+recurring run
 pause s@g --for-ms 5 --until-ms 5
 worker nothing_here
 worker os
@@ -204,6 +207,7 @@ unpin nowhere 0
 unfence nowhere
 token list
 token revoke nothing
+recurring run nobody
 console nonsense
 """
 
@@ -234,7 +238,7 @@ def ended(line: str, folder: Path) -> int:
     try:
         if command in ("archive", "reconcile"):
             return run_pipeline([command, *arguments])
-        if command in ("up", "token", "console"):
+        if command in ("up", "token", "recurring", "console"):
             folder.chmod(0o700)
             ran = installed(command, *arguments, RMQ_DATA_DIR=str(folder))
             assert "Traceback" not in ran.stderr and ran.stderr

@@ -145,7 +145,9 @@ def test_the_supervisor_loads_nothing_that_only_its_children_need() -> None:
 
 
 def test_processes_without_pages_load_none(tmp_path: Path) -> None:
-    commands = ", ".join(f"console.management.commands.{name}" for name in ("jobs", "keeper", "token", "worker"))
+    commands = ", ".join(
+        f"console.management.commands.{name}" for name in ("jobs", "keeper", "recurring", "token", "worker")
+    )
     program = f"import django, sys; django.setup(); import {commands}; print(*sys.modules)"
     tmp_path.chmod(0o700)
     environ = {"PATH": os.environ["PATH"], "PYTHONPATH": str(BASE_DIR), "RMQ_DATA_DIR": str(tmp_path)}

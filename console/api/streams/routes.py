@@ -36,13 +36,15 @@ REDRIVE_MOST = 500
 
 
 class TargetBody(Strict):
-    """Where to, and as what: `priority` of a priority topic, `in_ms` (0) of a fixed-time one, `range_ms` of a
+    """Where to, and as what: `priority` of a priority topic, or `priority_from` (`header:<name>`) for messages that say
+    theirs in a header, and `priority` for the others; `in_ms` (0) of a fixed-time one, `range_ms` of a
     range-merge one. `when`: only messages with these headers, each with one of its values. `key`: the key there; `{id}`
     stands for the id, `{header.NAME}` for a header.
     """
 
     topic: str = Field(max_length=100)
     priority: int | None = None
+    priority_from: str = Field("", max_length=107)
     in_ms: int | None = None
     range_ms: int | None = None
     when: dict[str, str | list[str]] | None = None

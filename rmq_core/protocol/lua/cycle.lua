@@ -79,7 +79,7 @@ local function turn()
     limit = math.min(limit, room)
   end
   if FAIR then
-    lanes.give(limit)
+    lanes.give(limit, nil, true)
   elseif UNFAIR then
     lanes.take_back(limit * 2)
   end

@@ -60,12 +60,39 @@ def test_one_is_made_changed_run_disabled_and_deleted(editor: Caller) -> None:
         ({"value": 3}, "content"),
         ({"topic": "a b"}, "topic"),
         ({"misfire": "twice"}, "misfire"),
+        ({"content": "a\0b"}, "content"),
+        ({"start_ms": 2**52}, "start_ms"),
     ],
 )
 def test_what_cannot_be_is_named(editor: Caller, changes: dict[str, object], field: str) -> None:
     refused = problem(editor.post("/recurring", BODY | changes), 422, "invalid")
     assert field in refused["fields"][0]["field"]
     assert not RecurringMessage.objects.exists()
+    # Nor is it changed to that, also where it stays due when it was.
+    assert editor.post("/recurring", BODY).status_code == 201
+    refused = problem(editor("PATCH", "/recurring/daily", changes), 422, "invalid")
+    assert field in refused["fields"][0]["field"]
+    answer = editor.ok("GET", "/recurring/daily")
+    assert {name: answer[name] for name in BODY} == BODY
+    assert [*AuditEntry.objects.values_list("result", flat=True)] == ["done"]
+
+
+def test_what_can_be_no_name_is_nobodys(editor: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+    """PostgreSQL refuses to be asked for U+0000, SQLite does not."""
+    asked = RecurringMessage.objects.filter
+
+    def refusing(**wanted: object) -> object:
+        assert "\0" not in str(wanted.get("name"))
+        return asked(**wanted)
+
+    monkeypatch.setattr(RecurringMessage.objects, "filter", refusing)
+    problem(editor.post("/recurring", BODY | {"name": "a\0"}), 422, "invalid")
+    for name in ("a%00b", "a%0Ab", "%E2%80%AE"):
+        problem(editor.get(f"/recurring/{name}"), 404, "unknown_recurring")
+        problem(editor.get(f"/recurring/{name}/ticks"), 404, "unknown_recurring")
+        problem(editor.post(f"/recurring/{name}:run", {}), 404, "unknown_recurring")
+        problem(editor("PATCH", f"/recurring/{name}", {"enabled": False}), 404, "unknown_recurring")
+        problem(editor("DELETE", f"/recurring/{name}?reason=x"), 404, "unknown_recurring")
 
 
 def test_pages_of_ticks(editor: Caller) -> None:

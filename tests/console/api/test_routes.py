@@ -45,6 +45,10 @@ def test_a_route_is_defined_changed_and_deleted_by_version(queue: Queue, caller:
     answer = editor("PUT", "/routes/orders-out", changed, **headers)
     assert (answer.status_code, answer.json()["version"]) == (200, 2)
     assert editor("PUT", "/routes/orders-out", BODY, **headers).status_code == 412
+    by_rank = {"topic": "mail", "priority_from": "header:rank"}
+    etag = editor.get("/routes/orders-out")["ETag"]
+    answer = editor("PUT", "/routes/orders-out", BODY | {"targets": [by_rank]}, **{"If-Match": etag})
+    assert (answer.status_code, answer.json()["targets"]) == (200, [by_rank])
     assert editor.ok("POST", "/routes/orders-out:pause", {"reason": "night"})["state"] == "paused"
     assert editor.ok("POST", "/routes/orders-out:resume", {})["paused"] is False
     assert editor("DELETE", "/routes/orders-out?reason=done").status_code == 204
@@ -52,6 +56,7 @@ def test_a_route_is_defined_changed_and_deleted_by_version(queue: Queue, caller:
     assert editor.ok("GET", "/routes")["routes"] == []
     kept = list(AuditEntry.objects.order_by("id").values_list("action", "topic", "result"))
     assert kept == [
+        ("put_route", "orders", "done"),
         ("put_route", "orders", "done"),
         ("put_route", "orders", "done"),
         ("pause_route", "orders", "done"),
@@ -68,6 +73,8 @@ def test_what_makes_no_sense_or_is_not_allowed_is_refused(queue: Queue, caller: 
         ({"source": "orders", "targets": [{"topic": "mail"}]}, "priority"),
         ({"source": "orders", "targets": [{"topic": "orders"}]}, "back to its source"),
         ({"source": "orders", "targets": [{"topic": "events", "key": "{nobody}"}]}, "nobody"),
+        ({"source": "orders", "targets": [{"topic": "mail", "priority_from": "rank"}]}, "header:"),
+        ({"source": "orders", "targets": [{"topic": "events", "priority_from": "header:rank"}]}, "does not fit"),
     ):
         answer = editor("PUT", "/routes/bad", body)
         assert (answer.status_code, word in answer.content.decode()) == (422, True), answer.content

@@ -22,7 +22,7 @@ def test_a_dead_letter_is_moved_after_its_plan(open_page: Callable[..., Page], q
     page.locator("[data-action=redrive]").click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("Target").select_option(target)
-    dialog.get_by_label("Priority").fill("500")
+    dialog.get_by_label("Priority", exact=True).fill("500")
     dialog.get_by_role("textbox", name="Key").fill("{header.gate}")
     expect(dialog).to_contain_text("1 cannot be moved, so nothing is.")
     expect(dialog.locator("button[type=submit]")).to_be_disabled()

@@ -38,5 +38,25 @@ def test_a_route_is_made_watched_paused_and_deleted(open_page: Callable[..., Pag
     page.locator("dialog button[type=submit]").click()
     expect(row).to_have_count(0)
     assert [entry.text for entry in queue.client.read(target).entries] == ["one", "two"]
+    _one_by_priorities_of_headers(page, queue, topic)
     viewer = open_page("/routes/", "viewer")
     expect(viewer.get_by_role("button", name="New route")).to_have_attribute("aria-disabled", "true")
+
+
+def _one_by_priorities_of_headers(page: Page, queue: Queue, topic: str) -> None:
+    source, target, stream = f"{topic}-from", f"{topic}-ranked", f"{topic}-to"
+    queue.topic(target, TopicKind.PRIORITY, slots=1)
+    page.reload()
+    page.get_by_role("button", name="New route").click()
+    page.fill("input[name=name]", topic)
+    page.select_option("select[name=source]", source)
+    page.select_option("select[name=target]", stream)
+    expect(page.get_by_label("Priority from header")).to_be_hidden()
+    page.select_option("select[name=target]", target)
+    page.get_by_label("Priority from header").fill("rank")
+    page.locator("dialog button[type=submit]").click()
+    row = page.locator(".rc-routes tbody tr").filter(has_text=topic)
+    expect(row).to_contain_text("priority 100 · priority from header:rank")
+    (status,) = queue.inspector.routes(topic)
+    assert (status.route.targets[0].priority, status.route.targets[0].priority_from) == (100, "header:rank")
+    queue.control.delete_route(topic)

@@ -203,6 +203,31 @@ async def test_what_would_merge_is_no_set(bench: Bench) -> None:
     assert len(await bench.q.send_together("s", [one, one], if_done=SHIP)) == 2
 
 
+async def test_of_whose_message_is_anothers_nothing_follows_and_the_send_says_so(bench: Bench) -> None:
+    """A duplicate within a period, one that is outdated, one that merges into what was there first."""
+    await topics(bench)
+    fresh = Addressed("ship", "fresh", priority=20)
+    work = await bench.redefine(await bench.q.topic("work"), merge="first", unique_for_ms=FAR_MS)
+    await bench.q.send("work", "a", priority=20, key="a")
+    sent = await bench.q.send_together("unique", [Addressed("work", "a", priority=20, key="a"), fresh], if_done=ALARM)
+    assert [each.duplicate for each in sent] == [True, False]
+    work = await bench.redefine(work, unique_for_ms=0)
+    sent = await bench.q.send_together("first", [Addressed("work", "a", priority=20, key="a"), fresh], if_done=ALARM)
+    assert sent[0].merged
+    await bench.drain()
+    await bench.redefine(work, versions_for_ms=FAR_MS)
+    await bench.q.send("work", "b", priority=20, key="b", version=5)
+    await bench.drain()
+    older = Addressed("work", "b", priority=20, key="b", version=4)
+    sent = await bench.q.send_together("outdated", [older, fresh], if_done=ALARM)
+    assert sent[0].outdated_by == 5
+    await bench.drain()
+    await bench.drain("ship")
+    assert await bench.drain("alarm") == []
+    for name in ("unique", "first", "outdated"):
+        bench.raw.delete(bench.q.keyspace.together(name))  # which else goes in a week
+
+
 class Whole:
     """A whole number of a type of its own, as numpy's."""
 

@@ -111,6 +111,28 @@ async def test_what_waits_from_before_is_sorted_in_and_out_again(bench: Bench) -
     assert (bench.raw.hget(keys.stats, "fair") or b"").startswith(b"0 ")
 
 
+@scripts_alone
+async def test_a_priority_that_has_no_room_in_a_turn_is_lowered_and_told(bench: Bench) -> None:
+    """So the journal says what the queue holds: checked after each scenario."""
+    topic = await bench.topic(max_retries=1)
+    for priority in (1_048_576, FAIR_PRIORITY_MAX + 1, FAIR_PRIORITY_MAX, 50):
+        await bench.q.send_many("work", [PriorityMessage(f"{priority}-{n}", priority, tenant="a") for n in range(2)])
+    await bench.q.reject(await bench.take_one())
+    await bench.q.nack(await bench.take_one())
+    released = await bench.q.take("work", 2)
+    topic = await bench.redefine(topic, fair=True)
+    assert (await bench.inspector.sample(["work"]))[0].counters.rescheduled == 0
+    await bench.q.release(released)
+    assert (await bench.inspector.sample(["work"]))[0].counters.rescheduled == 2
+    await bench.control.requeue("work", ["1048576-0"])
+    assert (await bench.inspector.sample(["work"]))[0].counters.rescheduled == 3
+    await bench.redefine(topic, fair=False)
+    left = [(each.priority, each.text) for each in await bench.drain() if each.priority]
+    first = {text for priority, text in left if priority == FAIR_PRIORITY_MAX}
+    assert first == {"1048576-0", "1024-0", "1024-1", "1023-0", "1023-1"}
+    assert [priority for priority, _ in left if priority < FAIR_PRIORITY_MAX] == [50, 50]
+
+
 @few_servers
 async def test_turns_that_are_lost_begin_anew(bench: Bench) -> None:
     """Whoever waits behind a far turn is not kept waiting when the count begins anew."""

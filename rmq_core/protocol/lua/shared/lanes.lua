@@ -3,7 +3,7 @@
 -- turn * LANES_MOST + its lane, and 'f<lane>' for each lane that is free again. TURNS is of the whole topic, on Cluster of
 -- the slot: 'v' is the turn that was taken last (there 'at' says when), 't<tenant>' the next turn of whoever has used more.
 -- Who comes while nothing of his waits here has the turn that is being taken, and owes nothing but what he has just used.
--- Whether the slot is fair says its mark, '<1 fair, 2 no longer, 0 not> <version> <tenant>=<weight> …'. Needs marks, clock.
+-- Whether the slot is fair says its mark, '<1 fair, 2 no longer, 0 not> <version> <tenant>=<weight> …'. Needs marks, clock, journal.
 local FAIR = LANES and marks[4] and string.byte(marks[4]) == 49 -- 1
 local UNFAIR = LANES and marks[4] and string.byte(marks[4]) == 50 -- 2
 -- One table and one function, for a script may have 200 locals at most.
@@ -160,15 +160,16 @@ if FAIR or UNFAIR then (function()
     end
 
     -- Puts what has no lane into that of its tenant: those that were sent; else the best, at most `most`, and never few.
-    -- Returns the best hint of tenants who had no lane; nil: they all had.
-    function lanes.give(most, sent)
+    -- Returns the best hint of tenants who had no lane; nil: they all had. A priority for which a lane has no room becomes the
+    -- highest that it has, which is told: by the caller with all that it has done, where that is still `unwritten`, or here.
+    function lanes.give(most, sent, unwritten)
       local found = sent and without_lane(sent) or redis.call(
         'ZREVRANGEBYSCORE', STORE, text(LANE), '(' .. RETRIED_MAX, 'WITHSCORES', 'LIMIT', 0, math.max(most, GIVEN_LEAST)
       )
       if #found == 0 then
         return nil
       end
-      local ids, scored, best = {}, {}, nil
+      local ids, scored, lowered, best = {}, {}, {}, nil
       for i = 1, #found, 2 do
         ids[#ids + 1] = found[i]
       end
@@ -183,10 +184,27 @@ if FAIR or UNFAIR then (function()
         local score = tonumber(found[i * 2])
         local priority = math.ceil(score)
         local number = math.floor((priority - score) * PLACES + 0.5)
+        if priority > PRIORITY_MOST then
+          lowered[#lowered + 1] = {id, PRIORITY_MOST - number / PLACES}
+        end
         scored[i * 2 - 1] = text(known_lanes[member] * LANE + math.min(PRIORITY_MOST, priority) * PLACES - number)
         scored[i * 2] = id
       end
       redis.call('ZADD', STORE, unpack(scored))
+      if #lowered > 0 and JOURNALING and not unwritten then
+        begin_entry()
+      end
+      for _, each in ipairs(lowered) do
+        note('rescheduled', 'ss', each[1], each[2])
+      end
+      if #lowered > 0 and unwritten then
+        count('rescheduled', #lowered)
+      elseif #lowered > 0 then
+        redis.call('HINCRBY', STATS, 'rescheduled', #lowered)
+        if write_journal then
+          write_journal()
+        end
+      end
       return best ~= 0 and best or nil
     end
 

@@ -32,6 +32,7 @@ const topicLink = (name, tab = "", words = name) =>
 function targetLine(/** @type {Record<string, any>} */ target) {
   const says = [
     target.priority ? fill(gettext("priority %(n)s"), { n: exact(target.priority) }) : null,
+    target.priority_from ? fill(gettext("priority from %(name)s"), { name: target.priority_from }) : null,
     target.in_ms ? fill(gettext("after %(time)s"), { time: duration(target.in_ms) }) : null,
     target.range_ms ? fill(gettext("range %(time)s"), { time: duration(target.range_ms) }) : null,
     target.when ? fill(gettext("only %(filter)s"), { filter: writeFilter(target.when) }) : null,

@@ -44,6 +44,7 @@ class TargetRow {
       { class: "rc-route-target" },
       this.fields.topicBox,
       this.fields.valueBox,
+      this.fields.fromBox,
       h("label", { class: "rc-grow" }, gettext("Only with headers"), this.when),
       this.fields.keyBox,
       h(
@@ -122,7 +123,7 @@ export async function editRoute(/** @type {Api.RouteOut | null} */ route, /** @t
         "p",
         { class: "rc-muted" },
         gettext(
-          "Headers: each has to be there with one of its values, such as event=final|boarding, gate=A 12. In a key, {id} stands for the id and {header.NAME} for a header.",
+          "Headers: each has to be there with one of its values, such as event=final|boarding, gate=A 12. In a key, {id} stands for the id and {header.NAME} for a header. Where a message says its priority in a header, the other priority is for those without it.",
         ),
       ),
     ],

@@ -4,7 +4,7 @@ import { fill, gettext } from "../core/text.js";
 
 /** @typedef {{ name: string, kind: string }} Topic */
 /** @typedef {"priority" | "in_ms" | "range_ms"} Value */
-/** @typedef {{ topic: string, key?: string | null, priority?: number, in_ms?: number, range_ms?: number }} Target */
+/** @typedef {{ topic: string, key?: string | null, priority?: number, priority_from?: string, in_ms?: number, range_ms?: number }} Target */
 
 /** Kind → which field of a target says when it is delivered, its label, and what it begins with. @type {Record<string, [Value, string, string]>} */
 const VALUES = {
@@ -57,12 +57,23 @@ export class TargetFields {
     });
     this.value = input("value", "", "", { inputmode: "numeric", oninput: onChange });
     this.valueLabel = h("span");
+    this.from = input(
+      "priority_from",
+      gettext("Priority from header"),
+      (target.priority_from ?? "").replace(/^header:/, ""),
+      {
+        placeholder: gettext("none"),
+        maxlength: 100,
+        oninput: onChange,
+      },
+    );
     this.key = input("key", gettext("Key"), target.key ?? "", { placeholder: gettext("as it is"), oninput: onChange });
     this.topicBox = h("label", {}, gettext("To"), this.topic);
     this.valueBox = h("label", {}, this.valueLabel, this.value);
+    this.fromBox = h("label", {}, gettext("Priority from header"), this.from);
     this.keyBox = h("label", {}, gettext("Key"), this.key);
     const kind = VALUES[this.kind];
-    this.given = kind ? (target[kind[0]] ?? (kind[0] === "in_ms" ? 0 : null)) : null;
+    this.given = kind ? (target[kind[0]] ?? (kind[0] === "in_ms" ? 0 : target.priority_from ? "" : null)) : null;
     this.show();
   }
 
@@ -74,6 +85,7 @@ export class TargetFields {
     const kind = VALUES[this.kind];
     this.valueBox.hidden = !kind;
     this.keyBox.hidden = this.kind === "stream";
+    this.fromBox.hidden = this.kind !== "priority";
     if (!kind) return;
     this.valueLabel.textContent = kind[1];
     this.value.setAttribute("aria-label", kind[1]);
@@ -86,7 +98,9 @@ export class TargetFields {
     const kind = VALUES[this.kind];
     /** @type {Target} */
     const target = { topic: this.topic.value };
-    if (kind) {
+    const from = this.fromBox.hidden ? "" : this.from.value;
+    if (from) target.priority_from = `header:${from}`;
+    if (kind && !(from && !this.value.value.trim())) {
       if (!/^\d+$/.test(this.value.value.trim()))
         throw new Error(fill(gettext("%(field)s must be a whole number."), { field: kind[1] }));
       target[kind[0]] = Number(this.value.value);
