@@ -129,7 +129,8 @@ def _joiner(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBa
 
 def packed_copy(row: dict[str, Any], timed: bool, now_ms: int, *, lost: bool = True) -> bytes:
     """A copy as ``lua/shared/records.lua`` packs it. What was in flight and is ``lost`` waits, ready."""
-    queue, score, priority = row["queue"].encode(), row["score"], row["priority"]
+    # Whoever forged a transition may have left out where it led to.
+    queue, score, priority = (row["queue"] or "s").encode(), row["score"], row["priority"]
     value = repr(row["exact"]).encode() if row.get("exact") is not None else b"%d" % (score or 0)
     if row["copy"] == "in_flight" and lost:
         failures = (score or 0) % SHIFT
