@@ -116,7 +116,7 @@ class _Run:
 
     def __init__(self, session: SparkSession, options: SourceOptions, kept: Archive, progress: Progress) -> None:
         self._session, self._options, self._kept, self._progress = session, options, kept, progress
-        self._slots: dict[tuple[str, bytes], set[int]] = {}
+        self._slots: dict[tuple[str, bytes], set[int | None]] = {}
         """Of messages that are named by a slot basis: the same id in another slot is somebody else's."""
 
     def run(self, ids: Collection[bytes], bases: Collection[bytes], reason: str, *, dry_run: bool) -> Erased:
@@ -243,9 +243,8 @@ class _Run:
         return list(counted), frozenset(slots.keys() - named)
 
     def _messages(self, several: Collection[tuple[str, bytes]]) -> DataFrame:
-        rows = [(*message, slot) for message in sorted(several) for slot in sorted(self._slots.get(message, ()))]
-        rows += [(*message, None) for message in sorted(several) if message not in self._slots]
-        return small(self._session, rows, "of string, gone binary, at int")
+        rows = [(*message, slot) for message in sorted(several) for slot in self._slots.get(message, {None})]
+        return small(self._session, rows, "of string, gone binary, within int")
 
     def _topics(self, rows: list[Any]) -> set[str]:
         names = self._options.topics or [*self._kept.committed_offsets()]
