@@ -52,6 +52,14 @@ class EntryId(NamedTuple):
         )
 
 
+def is_id(raw: bytes) -> bool:
+    """Whether this is an entry's id, as the server writes it: what else an id may be, it refuses to look for."""
+    try:
+        return raw == str(EntryId.parse(raw)).encode()
+    except InvalidMessage:
+        return False
+
+
 FIRST_ID = EntryId(0, 0)
 """Before every entry."""
 LAST_ID = EntryId(_PART_MAX, _PART_MAX)

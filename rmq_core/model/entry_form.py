@@ -20,6 +20,15 @@ def to_body(pairs: Sequence[bytes]) -> bytes:
     return ENTRY_FORMAT + b"".join(b"%d:%b" % (len(each), each) for each in pairs)
 
 
+def basis_in_entry(body: bytes) -> bytes | None:
+    """The slot basis of its own that such an entry has; None: it has none, or cannot be read."""
+    try:
+        pairs = from_body(body)
+    except InvalidMessage:
+        return None
+    return dict(zip(pairs[::2], pairs[1::2], strict=True)).get(BASIS) or None
+
+
 def from_body(body: bytes) -> list[bytes]:
     """The names and values of such an entry, as they stood in the stream. Raises `InvalidMessage`."""
     if body[:1] != ENTRY_FORMAT:

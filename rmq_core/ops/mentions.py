@@ -72,16 +72,16 @@ class Gone:
         return {after_text(topic, slot, id) for slot in slots} | self._afters.get(id, set())
 
     def has(self, topic: str, id: bytes) -> bool:
-        """Whether this message is erased."""
+        """Whether this message is erased; of one of which only the id is known, that may be its slot basis, too."""
         if (topic, id) in self.kept or (self.scope is not None and topic not in self.scope):
             return False
-        return id in self.ids or (topic, id) in self.messages
+        return id in self.ids or id in self.bases or (topic, id) in self.messages
 
     def of(self, topic: str, ids: Collection[bytes], bases: Collection[bytes]) -> bytes | None:
         """The id under which a message with one of these ids, or slot bases, is erased; None: it is not."""
         if any((topic, id) in self.kept for id in ids) or (self.scope is not None and topic not in self.scope):
             return None
-        named = next((id for id in ids if self.has(topic, id)), None)
+        named = next((id for id in ids if id in self.ids or (topic, id) in self.messages), None)
         if named is None and any(base in self.bases for base in bases):
             return next(iter(ids), NO_ID)
         return named
@@ -196,16 +196,14 @@ def _forms(given: Addressed, parents: set[str], gone: Gone) -> Iterator[_Form]:
         ids = [id for id in (message.id and message.id.encode(), *found) if id]
         yield from (_Form(id, bases, frozenset()) for id in ids or [NO_ID])
         return
-    named = [each for each in (message.key, message.slot_basis) if each is not None]
-    bases = [each if isinstance(each, bytes) else each.encode() for each in named]
     content = message.content if isinstance(message.content, bytes) else message.content.encode()
     for topic in gone.topics.get(given.topic) or (None,):
         for after in sorted(parents):
             made = encode(replace(message, own_id=own_id(after, given)), topic)
             slots = frozenset({slot_for(made.basis, topic.slots)} if topic else ())
-            yield _Form(made.id, bases, slots)
+            yield _Form(made.id, [made.basis], slots)
             if id := gone.told.get(Told(given.topic, after, digest(content))):
-                yield _Form(id, bases, slots)
+                yield _Form(id, [made.basis], slots)
 
 
 def _with_headers(body: bytes, changed: Callable[[bytes], bytes]) -> bytes:

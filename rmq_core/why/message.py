@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from rmq_core.errors import InvalidMessage
-from rmq_core.model.entry import EntryId
+from rmq_core.model.entry import is_id
 from rmq_core.model.group import Group
 from rmq_core.model.holds import Hold, HoldOf
 from rmq_core.model.ids import id_to_text, raw_id
@@ -178,7 +177,7 @@ def _absent(
     pace: Pace | None,
 ) -> Operation[Why]:
     """Of an id that no queue holds: an entry the group has not read or has finished; one in the trash; nothing."""
-    if isinstance(topic, Group) and _is_entry(raw):
+    if isinstance(topic, Group) and is_id(raw):
         found = yield from _entry(keyspace, topic, raw, slot, pace)
         if found is not None:
             return found
@@ -190,13 +189,6 @@ def _absent(
     if at is not None and at.score_ms is not None:
         reason = Reason("removed", {"for_ms": max(0, now - at.score_ms), "at_ms": at.score_ms})
     return Why(topic.name, at.slot if at else slot, id_to_text(raw), now, None, (reason,))
-
-
-def _is_entry(raw: bytes) -> bool:
-    try:
-        return raw == str(EntryId.parse(raw)).encode()
-    except InvalidMessage:
-        return False
 
 
 def _entry(keyspace: Keyspace, group: Group, raw: bytes, slot: int | None, pace: Pace | None) -> Operation[Why | None]:

@@ -11,6 +11,7 @@ from rmq_core import RMQ, Control, FixedTimeMessage, Inspector, Topic, TopicKind
 from rmq_core.journal import reader
 from rmq_core.journal.replay import replay
 from rmq_core.model.ids import MessageRef
+from rmq_core.model.scores import PRIORITY_MIN
 from rmq_core.model.topic import Journal
 from rmq_core.ops import repairs
 from rmq_core.ops.repairs import Repair
@@ -40,6 +41,13 @@ def right(client: RMQ, topic: Topic, ref: MessageRef, *copies: bytes, **more: An
 def copy(kind: str, queue: str, score: float, body: bytes | None, **more: Any) -> bytes:
     row = {"copy": kind, "queue": queue, "score": int(score), "exact": None, "priority": None, "failed_at": None}
     return packed_copy(row | {"body": body, "failure": None} | more, True, int(time.time() * 1000), lost=True)
+
+
+def test_what_was_forged_says_not_where_it_waits() -> None:
+    row = {"copy": "waiting", "queue": None, "score": None, "exact": None, "priority": None, "failed_at": None}
+    for timed, ready in ((True, b"7"), (False, b"%d" % PRIORITY_MIN)):
+        packed = packed_copy(row | {"body": None, "failure": None}, timed, 7)
+        assert packed.startswith(b"s %b - - " % ready), packed
 
 
 DIED = {

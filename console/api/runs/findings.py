@@ -85,9 +85,10 @@ class Forecast(Schema):
 
 
 class Repairs(Schema):
-    """One operation for each topic."""
+    """One operation for each topic. `left`: so many findings were too much for one request; the same one goes on."""
 
     operations: list[OperationView]
+    left: int
 
 
 class Log(Schema):
@@ -141,7 +142,7 @@ def repair(request: HttpRequest, response: HttpResponse, ident: uuid.UUID, body:
         return Status(200, counted | {"examples": examples})
     made = repairs.start(caller.actor, wanted)
     response["Location"] = reverse("console-api:operation", kwargs={"operation": made[0].pk})
-    return Status(202, {"operations": [operation_of(each, caller) for each in made]})
+    return Status(202, {"operations": [operation_of(each, caller) for each in made], "left": repairs.left(wanted)})
 
 
 @router.get("/{uuid:ident}/log", response=Log, url_name="reconciliation-log", summary="The end of what it printed")

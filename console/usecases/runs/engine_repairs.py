@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -17,7 +17,7 @@ from console.options import options
 from console.query_parts import in_parts
 from console.record.life import key_of
 from console.usecases.runs.archive_records import erased_since
-from rmq_core.errors import InvalidMessage
+from rmq_core.errors import InvalidMessage, UnknownTopic
 from rmq_core.model.ids import MessageRef, id_from_text
 from rmq_core.model.scores import PRIORITY_MIN
 from rmq_core.model.topic import Topic
@@ -31,6 +31,21 @@ KINDS = (
 )
 BY_REPORT = frozenset({"set_right", "move", "correct_counters"})
 """Repairs that need what the report says of each finding."""
+
+
+def same_topics(run: Reconciliation, names: Collection[str]) -> dict[str, Topic]:
+    """Of these topics those that are what the run has read: with one that was deleted since its messages are gone, and
+    one that was defined anew has others."""
+    found, began_ms = {}, ms_of(run.created) or 0
+    for name in names:
+        engine().client.forget(name)
+        try:
+            topic = engine().client.topic(name)
+        except UnknownTopic:
+            continue
+        if topic.created_ms <= began_ms:
+            found[name] = topic
+    return found
 
 
 def forecast(topic_name: str, repair: str, refs: Sequence[MessageRef], run: str = "") -> Counter[str]:

@@ -24,6 +24,7 @@ from console.usecases.audit import check_reason
 from console.usecases.runs import record_mentions
 from console.usecases.runs.record_mentions import Mentioning
 from rmq_core.errors import InvalidMessage
+from rmq_core.model.entry import is_id
 from rmq_core.model.ids import id_from_text, id_to_text
 from rmq_core.ops.mentions import Gone
 
@@ -133,11 +134,14 @@ def _of_console(
     rows: list[tuple[Place, UUID | int]] = [*_records(topics, names)]
     idents = {*names.ids, *names.slot_bases, *(place.ident for place, _ in rows)}
     places = {(place.topic, place.ident) for place, _ in rows}
+    others = _others(topics, names) - places
     for each, key in _findings(topics, idents):
-        if each.ident in names.ids or each.ident in names.slot_bases or (each.topic, each.ident) in places:
+        named = each.ident in names.slot_bases and (each.topic, each.ident) not in others
+        if named or each.ident in names.ids or (each.topic, each.ident) in places:
             rows.append((each, key))
     over = _over({place for place, _ in rows if (_base(place.topic), id_from_text(place.ident)) not in left})
     kept = {(_base(place.topic), id_from_text(place.ident)) for place, _ in rows if place not in over} | {*left}
+    kept |= {(_base(topic), id_from_text(ident)) for topic, ident in others}
     records = [key for place, key in rows if isinstance(key, UUID) and place in over]
     findings = [key for place, key in rows if isinstance(key, int) and place in over]
     mentions = _mentions(topics, names, over, kept, records)
@@ -158,7 +162,7 @@ def _mentions(
     bases = {id_from_text(each) for each in names.slot_bases}
     gone = Gone(
         frozenset((_base(place.topic), id_from_text(place.ident)) for place in over),
-        frozenset({id_from_text(each) for each in names.ids} | bases),
+        frozenset({id_from_text(each) for each in names.ids}),
         frozenset(bases),
         frozenset(map(_base, topics)) or None,
         frozenset(kept),
@@ -170,16 +174,29 @@ def _mentions(
 
 
 def _records(topics: Sequence[str], names: Names) -> Iterator[tuple[Place, UUID]]:
-    """Rows of the record, of these topics and their groups. Who is named by a slot basis may have it for an id, too."""
+    """Rows of the record, of these topics and their groups. What has no slot basis of its own has its id for one."""
     rows = MessageRecord.objects.only("key", "topic", "slot", "ident").filter(_of_topics(topics))
     seen = set()
-    several = {"ident": {*names.ids, *names.slot_bases}, "basis": {*names.slot_bases}}
-    for column, texts in several.items():
-        for some in in_parts([id_from_text(each) for each in sorted(texts)]):
-            for row in rows.filter(**{f"{column}__in": some}):
+    own = rows.filter(basis=None)
+    for found, column, texts in (
+        (rows, "ident", names.ids),
+        (own, "ident", names.slot_bases),
+        (rows, "basis", names.slot_bases),
+    ):
+        for some in in_parts([id_from_text(each) for each in sorted({*texts})]):
+            for row in found.filter(**{f"{column}__in": some}):
                 if row.key not in seen:
                     seen.add(row.key)
                     yield Place(row.topic, row.slot, id_to_text(bytes(row.ident))), row.key
+
+
+def _others(topics: Sequence[str], names: Names) -> set[tuple[str, str]]:
+    """Messages of the record that only have one of the slot bases for an id: they are somebody else's."""
+    rows = MessageRecord.objects.only("topic", "ident").filter(_of_topics(topics)).exclude(basis=None)
+    found = set()
+    for some in in_parts([id_from_text(each) for each in sorted({*names.slot_bases} - {*names.ids})]):
+        found |= {(row.topic, id_to_text(bytes(row.ident))) for row in rows.filter(ident__in=some)}
+    return found
 
 
 def _findings(topics: Sequence[str], idents: Collection[str]) -> Iterator[tuple[Place, int]]:
@@ -198,17 +215,24 @@ def _of_topics(topics: Sequence[str]) -> Q:
 
 def _over(places: Collection[Place]) -> set[Place]:
     """Those that are nowhere in Redis."""
-    keyspace, found = engine().client.keyspace, set[Place]()
+    streams = {name for name, (topic,) in record_mentions.topics().items() if topic.is_stream}
+    found = set[Place]()
     for some in in_parts([*places]):
-        requests: list[Any] = []
-        for place in some:
-            keys, raw = keyspace.slot(place.topic, place.slot), id_from_text(place.ident)
-            requests += [("ZSCORE", getattr(keys, name), raw) for name in QUEUES]
-        replies = engine().client.connection.run(requests)
-        for at, place in enumerate(some):
-            if replies[at * len(QUEUES) : (at + 1) * len(QUEUES)] == [None] * len(QUEUES):
+        requests = {place: _where_it_is(place, streams) for place in some}
+        replies = iter(engine().client.connection.run([each for several in requests.values() for each in several]))
+        for place, several in requests.items():
+            said = [next(replies) for _ in several]
+            if not any(each not in (None, []) for each in said):
                 found.add(place)
     return found
+
+
+def _where_it_is(place: Place, streams: Collection[str]) -> list[Any]:
+    """What asks for it wherever it can be. What is a stream now may have been a queue under the same name."""
+    keys, raw = engine().client.keyspace.slot(place.topic, place.slot), id_from_text(place.ident)
+    if place.topic in streams:
+        return [("XRANGE", keys.store, raw, raw)] if is_id(raw) else []
+    return [("ZSCORE", getattr(keys, name), raw) for name in QUEUES]
 
 
 def _delete(records: Sequence[UUID], findings: Sequence[int]) -> None:

@@ -21,6 +21,7 @@ from console.usecases.bulk.bulk_requests import REFS_MAX
 from console.usecases.job_queue import enqueue_operation
 from console.usecases.runs import engine_repairs
 from rmq_core.model.ids import MessageRef
+from rmq_core.model.topic import Topic
 
 LOOKED_AT_MOST = 1_000
 TOPICS_AT_ONCE = 20
@@ -58,13 +59,17 @@ class Forecast:
 
 def preview(actor: Actor, wanted: RepairRequest) -> Forecast:
     """What a repair would do now. Changes nothing. Raises `Forbidden`, `BadRequest`."""
-    _permit(actor, wanted)
+    names = _permit(actor, wanted)
+    same = engine_repairs.same_topics(wanted.run, names)
     findings = _findings(wanted)
     count = findings.count()
     some = list(findings[:LOOKED_AT_MOST])
     outcomes: Counter[str] = Counter()
     for topic, refs in _by_topic(some).items():
-        outcomes += engine_repairs.forecast(topic, wanted.repair, refs, str(wanted.run.pk))
+        if topic in same:
+            outcomes += engine_repairs.forecast(topic, wanted.repair, refs, str(wanted.run.pk))
+        else:
+            outcomes += Counter(not_needed=len(refs))
     return Forecast(count, len(some), outcomes, some[:5])
 
 
@@ -72,42 +77,65 @@ def start(actor: Actor, wanted: RepairRequest) -> list[Operation]:
     """Start the repair: an operation per topic, recorded in the audit. Raises `Forbidden`, `BadRequest`."""
     entry = new_entry(actor, Action.REPAIR, topic=wanted.topic, query=wanted.query(), reason=wanted.reason)
     with refusals(entry):
-        _permit(actor, wanted)
+        names = _permit(actor, wanted)
         check_reason(wanted.reason, needed=True)
-        chosen = list(_findings(wanted)[: REFS_MAX * TOPICS_AT_ONCE])
-        if not chosen:
-            raise BadRequest(gettext("No finding is left that this would repair."))
+        same = engine_repairs.same_topics(wanted.run, names)
+        chosen = _findings(wanted).filter(topic__in=same)
         now = engine().inspector.now_ms()
-        by_topic = _by_topic(chosen)
-    entry.asked = len(chosen)
-    made = []
-    with transaction.atomic():
-        for topic, refs in list(by_topic.items())[:TOPICS_AT_ONCE]:
-            operation = Operation.objects.create(
-                action=Action.REPAIR.value,
-                topic=topic,
-                refs=[[ref.slot, ref.id] for ref in refs[:REFS_MAX]],
-                values={"repair": wanted.repair, "run": str(wanted.run.pk)},
-                **entry.asker(),
-                total=len(refs[:REFS_MAX]),
-                canary=wanted.canary,
-                due_ms=now,
-            )
-            made.append(operation)
-            taken = [each.pk for each in chosen if each.topic == topic][:REFS_MAX]
-            for some in in_parts(taken):
-                Finding.objects.filter(pk__in=some).update(operation=operation.pk)
-            entry.done += len(taken)
-        entry.result = AuditEntry.Result.of(entry.done, entry.done == entry.asked)
-        entry.detail = {"operations": [str(each.pk) for each in made]}
-        entry.save()
-    for each in made:
+        with transaction.atomic():
+            entry.asked = chosen.count()
+            begun = [
+                operation
+                for name in list(chosen.order_by("topic").values_list("topic", flat=True).distinct())[:TOPICS_AT_ONCE]
+                if (operation := _begun(wanted, entry, same[name], chosen.filter(topic=name), now))
+            ]
+            if not begun:
+                raise BadRequest(gettext("No finding is left that this would repair."))
+            entry.done = sum(each.total or 0 for each in begun)
+            entry.result = AuditEntry.Result.of(entry.done, entry.done == entry.asked)
+            entry.detail = {"operations": [str(each.pk) for each in begun]}
+            entry.save()
+    for each in begun:
         enqueue_operation(str(each.pk))
-    return made
+    return begun
 
 
-def _permit(actor: Actor, wanted: RepairRequest) -> None:
-    require(actor.user, Action.REPAIR, wanted.topic)
+def left(wanted: RepairRequest) -> int:
+    """Findings that could be repaired by the same request once more: one is of so many topics, and messages of each."""
+    if wanted.finding is not None:
+        return 0
+    names = set(_findings(wanted).order_by("topic").values_list("topic", flat=True).distinct())
+    return _findings(wanted).filter(topic__in=engine_repairs.same_topics(wanted.run, names)).count() if names else 0
+
+
+def _begun(
+    wanted: RepairRequest, entry: AuditEntry, topic: Topic, findings: QuerySet[Finding], now: int
+) -> Operation | None:
+    """The operation of one topic, with the findings that nobody has begun to repair meanwhile; None: there are none."""
+    operation = Operation(
+        action=Action.REPAIR.value,
+        topic=topic.name,
+        values={"repair": wanted.repair, "run": str(wanted.run.pk)},
+        **entry.asker(),
+        canary=wanted.canary,
+        due_ms=now,
+        place={"topic_created_ms": topic.created_ms},
+    )
+    taken: list[Finding] = []
+    for some in in_parts(list(findings.values_list("pk", flat=True)[:REFS_MAX])):
+        findings.filter(pk__in=some).update(operation=operation.pk)
+        taken += Finding.objects.filter(pk__in=some, operation=operation.pk)
+    if not taken:
+        return None
+    refs = _by_topic(taken)[topic.name]
+    operation.refs, operation.total = [[ref.slot, ref.id] for ref in refs], len(refs)
+    operation.save(force_insert=True)
+    return operation
+
+
+def _permit(actor: Actor, wanted: RepairRequest) -> list[str]:
+    """The topics that are concerned. Raises `Forbidden`, `BadRequest`."""
+    require(actor.user, Action.REPAIR)
     # Orphans may be the only trace of a content; and whoever corrects a ledger says what is true.
     if wanted.repair in ("drop_orphan", "correct_counters", "take_stock"):
         require(actor.user, Permission.ADMINISTER)
@@ -115,13 +143,17 @@ def _permit(actor: Actor, wanted: RepairRequest) -> None:
         raise BadRequest(gettext("There is no repair of that name."))
     if wanted.canary and wanted.repair == "correct_counters":
         raise BadRequest(gettext("A canary is for messages; this repair is of counters."))
+    names = list(_findings(wanted).order_by("topic").values_list("topic", flat=True).distinct())
+    for name in names or [wanted.topic]:
+        require(actor.user, Action.REPAIR, name)
+    return names
 
 
 def _findings(wanted: RepairRequest) -> QuerySet[Finding]:
     found = Finding.objects.filter(run=wanted.run, repair=wanted.repair, slot__isnull=False)
     if wanted.repair != "correct_counters":  # which is of a slot, not of a message
         found = found.exclude(ident="")
-    if wanted.topic:  # also of one finding: the topic is what was allowed
+    if wanted.topic:
         found = found.filter(topic=wanted.topic)
     if wanted.finding is not None:
         return found.filter(pk=wanted.finding)

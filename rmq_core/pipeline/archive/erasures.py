@@ -71,8 +71,8 @@ def begin(
     mentioning: Collection[tuple[str, bytes]] = (),
 ) -> Erasure:
     """Notes what is about to be erased: topics and ids; and who tells of it."""
-    known = erasures(session, path)
-    salt = known[0].salt if known else os.urandom(16).hex()
+    before = erasures(session, path)
+    salt = before[0].salt if before else os.urandom(16).hex()
     hashes, tellers = _hashes(salt, gone), _hashes(salt, mentioning)
     now_ms = int(time.time() * 1000)
     name = f"{now_ms:015d}-{uuid.uuid4().hex[:8]}"
@@ -99,9 +99,13 @@ def write(session: SparkSession, path: str, erasure: Erasure) -> None:
     files.write_text(session, f"{path}/{FOLDER}/{erasure.name}.json", json.dumps(asdict(erasure)))
 
 
-def names(session: SparkSession, path: str) -> set[str]:
-    """Of the erasures there were."""
-    return set(files.files(session, f"{path}/{FOLDER}")) if files.seen_here(session) else set()
+def known(session: SparkSession, path: str) -> set[str]:
+    """The erasures there were, each with a digest of its record: that one has ended since is another set, too."""
+    if not files.seen_here(session):
+        return set()
+    folder = f"{path}/{FOLDER}"
+    texts = {name: files.read_text(session, f"{folder}/{name}") or "" for name in files.files(session, folder)}
+    return {f"{name} {hashlib.sha256(text.encode()).hexdigest()}" for name, text in texts.items()}
 
 
 def without_erased(ledger: DataFrame, path: str) -> DataFrame:
@@ -111,12 +115,12 @@ def without_erased(ledger: DataFrame, path: str) -> DataFrame:
     from rmq_core.pipeline.small import small
 
     session = ledger.sparkSession
-    known = erasures(session, path) if files.seen_here(session) else []
-    rows = sorted({(topic, each) for one in known for topic, several in one.hashes.items() for each in several})
+    told = erasures(session, path) if files.seen_here(session) else []
+    rows = sorted({(topic, each) for one in told for topic, several in one.hashes.items() for each in several})
     if not rows:
         return ledger
     gone = small(session, rows, "topic string, hashed string")
-    hashed = ledger.withColumn("hashed", _hashed(F.col("id"), known[0].salt))
+    hashed = ledger.withColumn("hashed", _hashed(F.col("id"), told[0].salt))
     return hashed.join(F.broadcast(gone), ["topic", "hashed"], "left_anti").drop("hashed")
 
 

@@ -46,10 +46,13 @@ def base_of(topic: str) -> Any:
 
 
 def of_messages(events: DataFrame, gone: DataFrame, how: str) -> DataFrame:
-    """Events joined with messages (``of``: a topic, ``gone``: an id)."""
+    """Events joined with messages (``of``: a topic, ``gone``: an id; where there is a column ``within``: a slot, null:
+    any)."""
     from pyspark.sql import functions as F
 
     same = (base_of("topic") == F.col("of")) & (F.col("id") == F.col("gone"))
+    if "within" in gone.columns:
+        same &= gone["within"].isNull() | (gone["within"] == events["slot"])
     return events.join(F.broadcast(gone), same, how)
 
 

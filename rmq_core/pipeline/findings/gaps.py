@@ -106,9 +106,17 @@ def archive_lacks() -> Column:
     from pyspark.sql import functions as F
 
     into_it = F.col("from_position").isNull() | (F.col("from_position") <= F.col("reached"))
-    wanted = F.col("reached_n") - F.col("since") + 1
+    wanted = F.col("reached_n") - since_in_life() + 1
     into_it |= begins_behind()
     return F.coalesce(into_it & (wanted > F.coalesce("vouched", F.lit(0))), F.lit(False))
+
+
+def since_in_life() -> Column:
+    """Since which number the archive must hold a life: where the journal went on after a pause, so did the numbers, and
+    those before it are of another life."""
+    from pyspark.sql import functions as F
+
+    return F.when(F.col("life") > 0, F.greatest("since", "first_n")).otherwise(F.col("since"))
 
 
 def begins_behind() -> Column:

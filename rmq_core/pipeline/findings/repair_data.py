@@ -129,8 +129,10 @@ def _joiner(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBa
 
 def packed_copy(row: dict[str, Any], timed: bool, now_ms: int, *, lost: bool = True) -> bytes:
     """A copy as ``lua/shared/records.lua`` packs it. What was in flight and is ``lost`` waits, ready."""
-    queue, score, priority = row["queue"].encode(), row["score"], row["priority"]
+    queue, score, priority = (row["queue"] or "s").encode(), row["score"], row["priority"]
     value = repr(row["exact"]).encode() if row.get("exact") is not None else b"%d" % (score or 0)
+    if row["queue"] is None:  # whoever forged a transition has left out where it led to: it is ready
+        value = b"%d" % (now_ms if timed else priority or PRIORITY_MIN)
     if row["copy"] == "in_flight" and lost:
         failures = (score or 0) % SHIFT
         queue, value = (b"r", b"%d" % (now_ms * SHIFT + failures)) if failures else (b"s", b"")

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rmq_core.errors import ConfigurationError, PipelineError
 from rmq_core.model.ids import id_to_text
 from rmq_core.ops.mentions import Gone
+from rmq_core.pipeline.archive import bases as whose
 from rmq_core.pipeline.archive import data_set, erasures, mentions, redacted
 from rmq_core.pipeline.archive.archived import Archive
 from rmq_core.pipeline.archive.lock import ArchiveLock, RestoreLock
@@ -115,16 +116,18 @@ class _Run:
 
     def __init__(self, session: SparkSession, options: SourceOptions, kept: Archive, progress: Progress) -> None:
         self._session, self._options, self._kept, self._progress = session, options, kept, progress
+        self._slots: dict[tuple[str, bytes], set[int | None]] = {}
+        """Of messages that are named by a slot basis: the same id in another slot is somebody else's."""
 
     def run(self, ids: Collection[bytes], bases: Collection[bytes], reason: str, *, dry_run: bool) -> Erased:
         with self._progress.stage("find", self._session):
-            rows = self._found(ids, bases)
-            asked = self._asked(rows, ids, bases)
+            rows, others = self._found(ids, bases)
+            asked = self._asked(rows, others, ids, bases)
         with self._progress.stage("mentions", self._session):
             several = self._mentions(asked)
         with self._progress.stage("check", self._session):
             busy = self._busy(rows, several, asked)
-        gone = replace(asked, messages=asked.messages - busy.keys(), kept=frozenset(busy))
+        gone = replace(asked, messages=asked.messages - busy.keys(), kept=asked.kept | busy.keys())
         days = sorted(
             {(row.topic, row.date) for row in rows if gone.has(row.of, bytes(row.id))}
             | {(each.place.topic, each.date) for each in several if each.gone not in busy}
@@ -158,21 +161,25 @@ class _Run:
                 redacted.commit(self._kept, notes)
         with self._progress.stage("remove", self._session):
             redacted.sweep(replace(self._kept, notes=None))
-            self._forget(frame, contents)  # what a run that had begun before has closed meanwhile
-        if begun:
-            erasures.end(self._session, self._kept.path, begun, counted.transitions)
+            if begun:
+                erasures.end(self._session, self._kept.path, begun, counted.transitions)
+            # What a run that had begun before has closed meanwhile; from `end` on it is refused.
+            self._forget(frame, contents)
         return replace(counted, record=begun.name if begun else None)
 
-    def _asked(self, rows: list[Any], ids: Collection[bytes], bases: Collection[bytes]) -> Gone:
-        """All that would go, were nothing of it in use."""
+    def _asked(
+        self, rows: list[Any], others: frozenset[tuple[str, bytes]], ids: Collection[bytes], bases: Collection[bytes]
+    ) -> Gone:
+        """All that would go, were nothing of it in use. ``others``: what stays, as it is of another slot basis."""
         messages = frozenset((row.of, bytes(row.id)) for row in rows)
         days = sorted({(row.topic, row.date) for row in rows})
         own = redacted.of_messages(redacted.of_days(self._kept, days), self._messages(messages), "inner")
         return Gone(
             messages,
-            frozenset((*ids, *bases)),
+            frozenset(ids),
             frozenset(bases),
             frozenset(name.partition("@")[0] for name in self._options.topics) or None,
+            others,
             told=mentions.told(own),
             topics=mentions.definitions(self._kept),
         )
@@ -213,25 +220,31 @@ class _Run:
         own = redacted.of_messages(redacted.of_days(self._kept, days), frame, "left_semi")
         return mentions.changed(own, gone).localCheckpoint()
 
-    def _found(self, ids: Collection[bytes], bases: Collection[bytes]) -> list[Any]:
-        """Rows (``of`` topic, ``topic``, ``date``, ``slot``, ``id``, ``n``) of what the archive has of them."""
+    def _found(
+        self, ids: Collection[bytes], bases: Collection[bytes]
+    ) -> tuple[list[Any], frozenset[tuple[str, bytes]]]:
+        """Rows (``of`` topic, ``topic``, ``date``, ``slot``, ``id``, ``n``) of what the archive has of them; and the
+        messages that only have one of the slot bases for an id."""
         from pyspark.sql import functions as F
 
         events = self._kept.read().withColumn("of", redacted.base_of("topic"))
         if self._options.topics:
             events = events.where(F.col("of").isin([name.partition("@")[0] for name in self._options.topics]))
-        wanted = F.col("id").isin([bytearray(each) for each in (*ids, *bases)])
-        if bases:
-            wanted |= F.col("basis").isin([bytearray(each) for each in bases])
-        named = events.where(wanted).select("of", F.col("id").alias("gone")).distinct().limit(MOST + 1).collect()
-        if len(named) > MOST:
+        known = whose.who(events, ids, bases).limit(MOST + 1).collect()
+        slots: dict[tuple[str, bytes], set[int | None]] = {}
+        for row in known:
+            slots.setdefault((row.of, bytes(row.id)), set()).update([row.slot] if row.named else [])
+        self._slots = {message: several for message, several in slots.items() if several and None not in several}
+        named = {message for message, several in slots.items() if several}
+        if len(known) > MOST:
             raise PipelineError(f"that is more than {MOST:,} messages: name some of them, or one topic, at a time")
-        frame = self._messages({(row.of, bytes(row.gone)) for row in named})
-        rows = redacted.of_messages(events.drop("of"), frame, "inner")
-        return list(rows.groupBy("of", "topic", "date", "slot", "id").agg(F.count("*").alias("n")).collect())
+        rows = redacted.of_messages(events.drop("of"), self._messages(named), "inner")
+        counted = rows.groupBy("of", "topic", "date", "slot", "id").agg(F.count("*").alias("n")).collect()
+        return list(counted), frozenset(slots.keys() - named)
 
     def _messages(self, several: Collection[tuple[str, bytes]]) -> DataFrame:
-        return small(self._session, sorted(several), "of string, gone binary")
+        rows = [(*message, slot) for message in sorted(several) for slot in self._slots.get(message, {None})]
+        return small(self._session, rows, "of string, gone binary, within int")
 
     def _topics(self, rows: list[Any]) -> set[str]:
         names = self._options.topics or [*self._kept.committed_offsets()]

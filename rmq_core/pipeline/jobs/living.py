@@ -6,6 +6,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from rmq_core.model.entry import is_id
 from rmq_core.ops.mentions import Gone
 from rmq_core.pipeline.archive import mentions, redacted
 from rmq_core.pipeline.archive.archived import Archive
@@ -64,7 +65,10 @@ def living(options: SourceOptions, kept: Archive, places: Collection[Place], gon
 def _held(options: SourceOptions, places: Collection[Place]) -> list[Place]:
     """Those that are in a queue, a stream, or a trash."""
     here = {topic.name: topic for topic in replace(options, topics=()).journaled()}
-    known = sorted({each for each in places if each.topic in here})
+    # What is a stream now may have been a queue when the archive began, under the same name.
+    known = sorted(
+        {each for each in places if each.topic in here and (not here[each.topic].is_stream or is_id(each.id))}
+    )
     calls: list[Any] = []
     for topic, slot, id in known:
         keys = options.keyspace.slot(topic, slot)

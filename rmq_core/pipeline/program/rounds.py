@@ -84,7 +84,7 @@ class Rounds:
         archived: Any = None
         if inputs.archive:
             last = Archive(self._session, inputs.archive).last_committed()
-            archived = last, erasures.names(self._session, inputs.archive)
+            archived = last, erasures.known(self._session, inputs.archive)
         files = []
         for ledger in inputs.ledgers:
             try:

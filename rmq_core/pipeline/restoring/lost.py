@@ -39,7 +39,7 @@ def lacking() -> Column:
     here = (F.col("from_position") <= F.col("reached")) & (
         F.col("next_from").isNull() | (F.col("next_from") > F.col("reached"))
     )
-    return here & (F.col("reached_n") - F.col("since") + 1 > F.coalesce("vouched", F.lit(0)))
+    return here & (F.col("reached_n") - gaps.since_in_life() + 1 > F.coalesce("vouched", F.lit(0)))
 
 
 def candidates(

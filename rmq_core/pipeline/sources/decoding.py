@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rmq_core.journal.entries import _unescaped as unescaped
 from rmq_core.journal.entries import check_format
 from rmq_core.model.bodies import BODY_FORMAT, LIMITED_FORMAT
+from rmq_core.model.entry_form import ENTRY_FORMAT, basis_in_entry
 from rmq_core.model.formats import JOURNAL_FIELD
 from rmq_core.model.scores import RETRIED_MAX, SHIFT, priority_of
 from rmq_core.model.topic import TopicKind
@@ -50,7 +51,9 @@ def whole(score: float, timed: bool) -> int:
 
 
 def basis_in(body: bytes) -> bytes | None:
-    """The slot basis that a body bears, where it differs from the id."""
+    """The slot basis that a body bears, where it differs from the id; an entry of a stream, where it has one."""
+    if body.startswith(ENTRY_FORMAT):
+        return basis_in_entry(body)
     if body.startswith(LIMITED_FORMAT):
         body = body.partition(b" ")[2]
     elif not body.startswith(BODY_FORMAT):

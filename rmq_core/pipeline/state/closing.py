@@ -18,6 +18,7 @@ import json
 import time
 import uuid
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from functools import reduce
 from typing import TYPE_CHECKING, Any
@@ -163,15 +164,32 @@ class ClosingState:
 
     def check_erased(self) -> None:
         """Raises `PipelineError` where messages were erased since: what was read of them may not be kept."""
-        if erasures.names(self.archive.session, self.archive.path) != self.erased:
+        if erasures.known(self.archive.session, self.archive.path) != self.erased:
             raise PipelineError("messages were erased from the archive meanwhile: run it again")
 
     def close(
         self, topics: list[str], run: str, tables: Mapping[str, DataFrame], forks: list[tuple[str, int, int]]
     ) -> str:
         """Writes the next version; returns its name. ``tables``: ``messages``, as `schemas.STEPS`, ``windows``, and
-        `TABLES`."""
+        `TABLES`. Raises `PipelineError`, and leaves nothing, where messages were erased meanwhile."""
         folder = f"{batch_name(self.number + 1)}-{uuid.uuid4().hex[:8]}"
+        try:
+            self._close(folder, topics, run, tables, forks)
+        except Exception:
+            # What it has read may have been erased since, and nobody comes back for it.
+            with suppress(Exception):  # the first error says more
+                versions.drop(self.archive.session, self.path, folder)
+            raise
+        return folder
+
+    def _close(
+        self,
+        folder: str,
+        topics: list[str],
+        run: str,
+        tables: Mapping[str, DataFrame],
+        forks: list[tuple[str, int, int]],
+    ) -> None:
         whole = any(len(each.windows) >= DELTAS_MOST for each in self.known.values())
         for name, frame in tables.items():
             if name == "windows" and whole and (old := self.windows()) is not None:
@@ -199,11 +217,11 @@ class ClosingState:
             )
         self.check_erased()
         self._write(folder, run, known)
+        self.check_erased()  # one that began just then has not seen it
         if any(len(each.messages) > DELTAS_MOST for each in known.values()):
             self.merge(run, known)
         versions.prune(self.archive.session, self.path, FORMAT, PARTED)
         self.known = {topic: known[topic] for topic in topics}
-        return folder
 
     def _write(self, folder: str, run: str, known: dict[str, Covered]) -> None:
         said: dict[str, Any] = {
@@ -254,7 +272,7 @@ def opened(
     """The newest closing state of an archive, as far as it holds for these topics. ``scratch``: those that are to be
     read from scratch, and why; ``"*"``: all."""
     session = archive.session
-    erased = erasures.names(session, archive.path)
+    erased = erasures.known(session, archive.path)
     state = ClosingState(archive, deletions, now=unchanged.listing(session, archive.events), erased=erased)
     said: dict[str, Any] | None = None
     for name in sorted(versions.manifests(session, state.path), reverse=True):

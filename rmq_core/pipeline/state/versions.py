@@ -33,6 +33,12 @@ def said(session: SparkSession, path: str, name: str, format: int) -> dict[str, 
         return None
 
 
+def drop(session: SparkSession, path: str, name: str) -> None:
+    """Removes a version that must not be, whole or begun."""
+    files.remove(session, f"{path}/{name}.json")
+    files.remove(session, f"{path}/{name}")
+
+
 def prune(session: SparkSession, path: str, format: int, parted: Sequence[str]) -> None:
     """Removes versions that nobody needs any more, and what a run that was stopped has left. ``parted``: tables of
     which a version needs several folders."""

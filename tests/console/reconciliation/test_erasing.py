@@ -25,7 +25,7 @@ from console.usecases.runs import erasing, runs
 from console.usecases.runs.archive_records import erased_since
 from console.usecases.runs.erasing import Names
 from console.usecases.runs.runs import RunRequest
-from rmq_core import Addressed, FixedTimeMessage
+from rmq_core import Addressed, FixedTimeMessage, Topic, TopicKind
 from rmq_core.model.bodies import decode_body
 from rmq_core.model.composing import composed
 from rmq_core.model.follow_ups import plan_of
@@ -95,6 +95,22 @@ def test_first_it_counts_then_it_erases_and_keeps_no_name(office: Office) -> Non
     entry = AuditEntry.objects.order_by("pk").last()
     assert entry and (entry.action, entry.result, entry.reason) == ("erase", "done", "asked")
     assert entry.query == {"kind": "erase", "topics": ["orders"], "ids_n": 1, "slot_bases_n": 1}
+
+
+def test_an_id_that_is_like_a_slot_basis_is_somebody_elses(office: Office) -> None:
+    """Order 42 of customer 7 is none of customer 42. What is a stream now was a queue when it was recorded."""
+    office.queue.client.define(Topic("streamed", TopicKind.STREAM, slots=1))
+    for ident, basis in (("7", b"42"), ("42", b"7"), ("9", b"9-base")):
+        remember(ident, basis=basis)
+    remember("42", topic="streamed")
+    then = Addressed("orders", "of customer 7", at=FAR_MS, key="42", slot_basis="7")
+    body = encode(composed(Addressed("orders", "of 9", at=FAR_MS, key="9", if_done=then))).body  # type: ignore[arg-type]
+    MessageRecord.objects.filter(ident=b"9").update(body=body)
+    run, did = erased(office, Names((), ("42",)))
+    assert (run.state, did["records"], did["findings"], did["record_mentions"]) == ("done", 2, 2, 0)
+    assert recorded() == {"42", "9"}
+    assert {each.ident for each in Finding.objects.exclude(ident="")} == {"42", "9"}
+    assert erased(office, Names(("42",)))[1]["records"] == 1
 
 
 def test_what_other_rows_of_the_record_say_of_it_goes_too(office: Office) -> None:

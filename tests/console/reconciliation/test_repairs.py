@@ -104,7 +104,7 @@ def test_of_a_repair_what_waits_for_its_time_is_well(desk: Desk) -> None:
         assert (place["phase"], place["well"], place["fates"]) == (phase, well, ["not_due", "not_due"])
 
 
-def test_what_is_stuck_goes_back(desk: Desk, run: Reconciliation, redis_server: Any) -> None:
+def test_what_is_stuck_goes_back(desk: Desk, redis_server: Any) -> None:
     desk.queue.topic("patient", max_retries=3, visibility_timeout_ms=600_000)
     for name in ("stuck", "busy"):
         now = desk.queue.inspector.now_ms()
@@ -112,6 +112,7 @@ def test_what_is_stuck_goes_back(desk: Desk, run: Reconciliation, redis_server: 
     taken = []
     while len(taken) < 2:
         taken += desk.queue.client.take("patient", max=10, timeout_ms=2000)
+    run = Reconciliation.objects.create(state="done", username="chief")
     for name in ("stuck", "busy"):
         finding(run, "stuck_in_prepare", "requeue", name)
     Finding.objects.update(topic="patient")

@@ -35,9 +35,14 @@ export async function askRepair(path, request, done) {
     label: gettext("Repair"),
     submit: async ({ reason }) => {
       /** @type {Api.Repairs} */
-      const { operations } = await post(`${path}:repair`, { ...request, reason, canary: Number(canary.value) });
-      if (operations.length === 1) return location.assign(`${page.places.operations}${operations[0].id}/`);
-      toast(gettext("The repair runs as operations, one for each topic."), "success");
+      const { operations, left } = await post(`${path}:repair`, { ...request, reason, canary: Number(canary.value) });
+      if (operations.length === 1 && !left) return location.assign(`${page.places.operations}${operations[0].id}/`);
+      const begun = gettext("The repair runs as operations, one for each topic.");
+      const more = fill(
+        ngettext("%(n)s finding is left: repair again.", "%(n)s findings are left: repair again.", left),
+        { n: exact(left) },
+      );
+      toast(left ? `${begun} ${more}` : begun, "success");
       done();
     },
   });
@@ -46,7 +51,7 @@ export async function askRepair(path, request, done) {
     /** @type {Api.Forecast} */
     const found = await post(`${path}:repair`, { ...request, validate_only: true });
     replace(seen, sentences(found));
-    dialog.hold(!found.outcomes.done);
+    dialog.hold(!found.outcomes.done && found.looked_at === found.count);
   } catch (error) {
     replace(seen, h("p", { class: "rc-error" }, messageOf(error)));
   }
