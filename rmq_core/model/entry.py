@@ -12,6 +12,7 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias, TypeGuard
 from rmq_core.errors import InvalidMessage
 from rmq_core.model.delivery import Delivery
 from rmq_core.model.entry_form import BASIS, CONTENT, FIELD, HEADERS, from_body
+from rmq_core.model.figures import digits
 from rmq_core.model.ids import MessageRef, id_to_text
 from rmq_core.model.message import (
     HEADERS_MAX,
@@ -136,7 +137,7 @@ def encode_entry(message: StreamMessage) -> EncodedEntry:
     if message.headers:
         headers = header_bytes(message.headers)
         if len(headers) > HEADERS_MAX:
-            raise InvalidMessage(f"headers must be at most {HEADERS_MAX} bytes as JSON")
+            raise InvalidMessage(f"headers must be at most {digits(HEADERS_MAX)} bytes as JSON")
         pairs += (HEADERS, headers)
     if message.slot_basis is None:
         return EncodedEntry(content, pairs, size)

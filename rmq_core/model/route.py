@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from rmq_core.errors import InvalidMessage, InvalidRoute
+from rmq_core.model.figures import digits
 from rmq_core.model.group import AT
 from rmq_core.model.message import KEY_MAX, Delay
 from rmq_core.model.outcomes import DELAY_MAX_MS
@@ -51,7 +52,7 @@ class Target:
         ):
             value = getattr(self, name)
             if value is not None and (type(value) is not int or not low <= value <= high):
-                raise InvalidRoute(f"{name}={worded(value)} must be a whole number from {low} to {high}")
+                raise InvalidRoute(f"{name}={worded(value)} must be a whole number from {low} to {digits(high)}")
         # What says nothing is not there: a definition is equal to what is stored of it.
         object.__setattr__(self, "in_ms", self.in_ms or None)
         object.__setattr__(self, "when", None if self.when is None else _checked_filter(self.when) or None)
