@@ -12,7 +12,7 @@ from console.access import User
 from console.kept import owner_of
 from console.models import Preferences
 from console.zones import zone_of
-from rmq_core.model.figures import separated
+from rmq_core.figures import separated
 
 SEPARATORS = {"1,234.5": (",", "."), "1.234,5": (".", ","), "1 234,5": ("\u202f", ",")}
 """Of thousands and of a fraction, by how 1234.5 is written; the same as in `core/format.js`."""

@@ -12,7 +12,7 @@ from django.db import models
 from django.http import HttpRequest
 from unfold.admin import ModelAdmin
 
-from rmq_core.model.figures import number
+from rmq_core.figures import number
 
 LABELS = frozenset({"id", "version"})
 """They name something and count nothing."""
@@ -24,16 +24,11 @@ class FigureAdmin(ModelAdmin):
     def get_list_display(self, request: HttpRequest) -> Any:
         return _shown(self.model, super().get_list_display(request))
 
-    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        found = super().get_fields(request, obj)
-        return _shown(self.model, found) if self._only_shown(request, obj) else found
-
-    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        found = super().get_readonly_fields(request, obj)
-        return _shown(self.model, found) if self._only_shown(request, obj) else found
-
-    def _only_shown(self, request: HttpRequest, obj: Any) -> bool:
-        return obj is not None and not self.has_change_permission(request, obj)
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        found = super().get_fieldsets(request, obj)
+        if obj is None or self.has_change_permission(request, obj):
+            return found
+        return [(title, {**about, "fields": _shown(self.model, about["fields"])}) for title, about in found]
 
 
 def _shown(model: type[models.Model], names: Any) -> Any:

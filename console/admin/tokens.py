@@ -30,7 +30,7 @@ from console.site import site
 from console.usecases import tokens
 from console.usecases.audit import note
 from console.usecases.tokens import DAYS_DEFAULT, DAYS_MAX
-from rmq_core.model.figures import digits
+from rmq_core.figures import digits
 
 SECRET_COOKIE = "rmq_new_token"
 SECRET_S = 60

@@ -35,7 +35,7 @@ from console.usecases.definitions import revisions as topic_history
 from console.usecases.definitions import topics
 from console.usecases.definitions.plan import change_plan, deletion_plan
 from rmq_core.errors import RMQError
-from rmq_core.model.figures import number
+from rmq_core.figures import number
 from rmq_core.model.topic import Topic, TopicKind
 
 PER_PAGE = 100

@@ -19,7 +19,7 @@ from console.api.http.schemas import Name, Text, TopicName, WithNeededReason, Wi
 from console.engine import engine
 from console.errors import BadRequest, UnknownWorker
 from console.usecases.actions import ActionRequest, perform
-from rmq_core.model.figures import digits
+from rmq_core.figures import digits
 from rmq_core.model.text import NAME_MAX, NotText, check_name
 from rmq_core.model.topic import MAX_SLOTS
 from rmq_core.model.views import WorkerInfo

@@ -13,7 +13,7 @@ from console.history.numbers import NumbersBlock
 from console.history.points import POINT, Value, grouped
 from console.history.tiers import HOUR, MINUTE, NUMBERS, SECOND, Tier
 from console.models import HistoryBlock
-from rmq_core.model.figures import number
+from rmq_core.figures import number
 
 log = logging.getLogger("console.history")
 

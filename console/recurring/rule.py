@@ -15,8 +15,8 @@ from cronsim import CronSim, CronSimError
 from console.outbox.rows import row_of
 from console.zones import zone_of
 from rmq_core.errors import InvalidMessage, RMQError
+from rmq_core.figures import number
 from rmq_core.model.composing import Content
-from rmq_core.model.figures import number
 from rmq_core.model.outcomes import DELAY_MAX_MS
 from rmq_core.model.tenants import check_tenant
 from rmq_core.model.text import NotText, check_name, check_text

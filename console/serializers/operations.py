@@ -11,7 +11,7 @@ from django.utils.translation import gettext
 from console.clock import ms_of
 from console.models import Operation, OperationPart
 from console.serializers.text import csv_lines, json_lines
-from rmq_core.model.figures import digits
+from rmq_core.figures import digits
 from rmq_core.model.text import shown
 
 SHOWN = 200

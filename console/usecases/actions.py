@@ -17,7 +17,7 @@ from console.usecases.actor import Actor
 from console.usecases.audit import audited, check_reason
 from console.usecases.definitions import revisions as topic_history
 from console.usecases.entries import check_reschedulable
-from rmq_core.model.figures import digits
+from rmq_core.figures import digits
 from rmq_core.model.ids import MessageRef
 from rmq_core.model.text import NotText, check_name
 from rmq_core.model.topic import Topic

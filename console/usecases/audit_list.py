@@ -15,7 +15,7 @@ from console.access import Action, User, rows_in_scope
 from console.errors import BadRequest
 from console.models import AuditEntry
 from console.serializers.text import csv_lines, json_lines
-from rmq_core.model.figures import digits
+from rmq_core.figures import digits
 from rmq_core.model.text import NotText, check_text
 
 COUNTED_MOST = 10_000

@@ -12,7 +12,7 @@ from console.engine import engine
 from console.errors import BadRequest
 from console.usecases.actor import Actor
 from console.usecases.audit import audited, check_reason
-from rmq_core.model.figures import digits
+from rmq_core.figures import digits
 from rmq_core.model.group import AT, Group, split
 from rmq_core.queries import stored_groups
 from rmq_core.queries.owners import to_ranges

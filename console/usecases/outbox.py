@@ -16,7 +16,7 @@ from console.outbox.models import OutboxMessage
 from console.outbox.options import options
 from console.usecases.actor import Actor
 from console.usecases.audit import audited, check_reason
-from rmq_core.model.figures import digits
+from rmq_core.figures import digits
 
 State = OutboxMessage.State
 AT_ONCE = 1_000

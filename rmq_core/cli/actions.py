@@ -14,8 +14,8 @@ from rmq_core.client.control import Control
 from rmq_core.client.inspector import Inspector
 from rmq_core.client.rmq import RMQ
 from rmq_core.errors import RMQError
+from rmq_core.figures import duration
 from rmq_core.model.costs import STEP, Cost, cost
-from rmq_core.model.figures import duration
 from rmq_core.model.filters import FILTER_STATES, MessageFilter
 from rmq_core.ops.matching import MatchingAction, MatchingResult, act_matching
 from rmq_core.queries.ends import expire_first

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rmq_core.errors import InvalidMessage
-from rmq_core.model.figures import digits
+from rmq_core.figures import digits
 from rmq_core.model.topic import Topic
 
 

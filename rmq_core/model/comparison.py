@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from rmq_core.errors import InvalidFilter
-from rmq_core.model.figures import number
+from rmq_core.figures import number
 
 if TYPE_CHECKING:
     from rmq_core.model.json_paths import Path

@@ -10,9 +10,9 @@ from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, TypeAlias, TypeGuard
 
 from rmq_core.errors import InvalidMessage
+from rmq_core.figures import digits
 from rmq_core.model.delivery import Delivery
 from rmq_core.model.entry_form import BASIS, CONTENT, FIELD, HEADERS, from_body
-from rmq_core.model.figures import digits
 from rmq_core.model.ids import MessageRef, id_to_text
 from rmq_core.model.message import (
     HEADERS_MAX,

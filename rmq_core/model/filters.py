@@ -8,8 +8,8 @@ from dataclasses import dataclass, fields
 from typing import Any, Literal, TypeAlias, get_args
 
 from rmq_core.errors import InvalidFilter
+from rmq_core.figures import digits
 from rmq_core.model import comparison
-from rmq_core.model.figures import digits
 from rmq_core.model.fingerprints import LENGTH
 from rmq_core.model.scores import SCORE_MAX, SHIFT
 from rmq_core.model.states import FORMER, state_named

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple, TypeAlias
 
 from rmq_core.errors import InvalidMessage
+from rmq_core.figures import digits, number
 from rmq_core.model.bodies import digest, encode_body
-from rmq_core.model.figures import digits, number
 from rmq_core.model.ids import new_id
 from rmq_core.model.outcomes import DELAY_MAX_MS
 from rmq_core.model.scores import (

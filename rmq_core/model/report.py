@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from rmq_core.errors import InvalidMessage
-from rmq_core.model.figures import number
+from rmq_core.figures import number
 from rmq_core.model.json_text import Json, to_json
 from rmq_core.model.states import State
 from rmq_core.model.text import encodable

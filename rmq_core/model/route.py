@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from rmq_core.errors import InvalidMessage, InvalidRoute
-from rmq_core.model.figures import digits
+from rmq_core.figures import digits
 from rmq_core.model.group import AT
 from rmq_core.model.message import KEY_MAX, Delay
 from rmq_core.model.outcomes import DELAY_MAX_MS

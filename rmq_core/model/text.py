@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from rmq_core.model.figures import digits
+from rmq_core.figures import digits
 
 NAME_MAX = 200
 

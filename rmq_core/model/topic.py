@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Any, ClassVar
 
 from rmq_core.errors import InvalidTopic
-from rmq_core.model.figures import digits
+from rmq_core.figures import digits
 from rmq_core.model.tenants import check_limits, check_tenant_from, check_weights
 from rmq_core.model.text import NotText, check_text, shown
 

@@ -8,9 +8,9 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from rmq_core.errors import BacklogFull, ContentTooLarge, InvalidMessage, WrongKind
+from rmq_core.figures import digits
 from rmq_core.model.bodies import digest
 from rmq_core.model.composing import KEYWORD_OF, WHEN
-from rmq_core.model.figures import digits
 from rmq_core.model.ids import id_to_text
 from rmq_core.model.message import INLINE_MAX, Delay, Encoded, Message, encode
 from rmq_core.model.scores import FAIR_PRIORITY_MAX

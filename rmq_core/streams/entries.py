@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from rmq_core.errors import InvalidMessage
+from rmq_core.figures import digits
 from rmq_core.model.entry import Entry, EntryId
-from rmq_core.model.figures import digits
 from rmq_core.model.ids import MessageRef
 from rmq_core.model.text import worded
 from rmq_core.model.topic import Topic

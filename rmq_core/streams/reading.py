@@ -7,9 +7,9 @@ from datetime import datetime
 from typing import Any, NamedTuple, TypeAlias
 
 from rmq_core.errors import InvalidMessage
+from rmq_core.figures import digits
 from rmq_core.model.composing import moment_ms
 from rmq_core.model.entry import FIRST_ID, LAST_ID, Entry, EntryId
-from rmq_core.model.figures import digits
 from rmq_core.model.text import worded
 from rmq_core.model.topic import Topic
 from rmq_core.protocol.keys import Keyspace

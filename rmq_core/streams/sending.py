@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from rmq_core.errors import ContentTooLarge, IdNotLarger, RMQError, WrongKind
+from rmq_core.figures import digits
 from rmq_core.model.composing import entry_of
 from rmq_core.model.entry import EntryId, StreamMessage, encode_entry
 from rmq_core.model.entry_form import CONTENT
-from rmq_core.model.figures import digits
 from rmq_core.model.message import as_bytes
 from rmq_core.model.topic import Topic
 from rmq_core.ops.sending import MESSAGES_AT_ONCE, light_parts

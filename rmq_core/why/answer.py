@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from rmq_core.model.figures import duration, number
+from rmq_core.figures import duration, number
 from rmq_core.why.sentences import HIDDEN, SENTENCES, Plural
 
 CALM = frozenset({"on_its_way", "nothing_ready", "due_later", "not_due", "in_flight", "gone", "removed", "finished"})

@@ -28,8 +28,8 @@ from console.serializers.why import reason_json
 from console.usecases import sending
 from console.usecases.audit import require_audited
 from rmq_core.errors import MessageError, RMQError, WrongKind
+from rmq_core.figures import digits
 from rmq_core.model.entry import AnyMessage, StreamMessage, encode_entry
-from rmq_core.model.figures import digits
 from rmq_core.model.group import AT
 from rmq_core.model.ids import MessageRef, id_to_text, new_id
 from rmq_core.model.message import DelayedMessage, FixedTimeMessage, Message, PriorityMessage, RangeMergeMessage, encode

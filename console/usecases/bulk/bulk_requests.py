@@ -16,7 +16,7 @@ from console.models import Operation
 from console.usecases import audit
 from console.usecases.actor import Actor
 from console.usecases.entries import check_reschedulable
-from rmq_core.model.figures import digits
+from rmq_core.figures import digits
 from rmq_core.model.filters import MessageFilter
 from rmq_core.model.ids import MessageRef
 from rmq_core.model.topic import Topic

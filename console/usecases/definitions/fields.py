@@ -11,7 +11,7 @@ from django.utils.translation import gettext
 from console.serializers.topics import definition_json
 from console.usecases.definitions.field_list import ALL, Field
 from rmq_core.errors import InvalidTopic
-from rmq_core.model.figures import number
+from rmq_core.figures import number
 from rmq_core.model.tenants import check_limits, check_tenant_from, check_weights
 from rmq_core.model.text import NotText, check_text
 from rmq_core.model.topic import NAME, NOT_OF_STREAMS, ONLY_OF_STREAMS, Topic, TopicKind

@@ -15,7 +15,7 @@ from console.usecases.definitions.plan_line import Count, Line, Severity
 from console.usecases.definitions.plan_lines import LINES
 from console.usecases.groups import SETTINGS, own_settings
 from rmq_core.errors import TopicConflict
-from rmq_core.model.figures import number
+from rmq_core.figures import number
 from rmq_core.model.topic import Topic
 
 GROUPS_PLANNED = 20

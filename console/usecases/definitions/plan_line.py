@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from django.utils.translation import gettext
 
-from rmq_core.model.figures import number as written
+from rmq_core.figures import number as written
 
 Severity = Literal["info", "caution", "danger"]
 

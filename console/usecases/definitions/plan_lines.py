@@ -11,7 +11,7 @@ from django.utils.translation import gettext
 from console.engine import engine
 from console.usecases.definitions.plan_line import Count, Line, Severity, spoken
 from console.usecases.definitions.plan_order import ORDER_LINES
-from rmq_core.model.figures import number
+from rmq_core.figures import number
 from rmq_core.model.samples import TopicSample
 from rmq_core.model.states import State
 from rmq_core.model.topic import Journal, Topic

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from django.utils.translation import gettext
 
 from console.usecases.definitions.plan_line import Count, Line, spoken
-from rmq_core.model.figures import number
+from rmq_core.figures import number
 from rmq_core.model.samples import TopicSample
 from rmq_core.model.topic import OnFailure, Topic
 

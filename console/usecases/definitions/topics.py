@@ -17,7 +17,7 @@ from console.usecases.audit import audited, check_reason
 from console.usecases.bulk.bulk_requests import CONFIRM_ABOVE
 from console.usecases.definitions import revisions as topic_history
 from console.usecases.definitions.fields import BY_NAME, difference, wanted_topic
-from rmq_core.model.figures import digits
+from rmq_core.figures import digits
 from rmq_core.model.group import is_group_name
 from rmq_core.model.topic import Topic
 

@@ -24,7 +24,7 @@ from console.usecases.audit import check_reason
 from console.usecases.runs import record_mentions
 from console.usecases.runs.record_mentions import Mentioning
 from rmq_core.errors import InvalidMessage
-from rmq_core.model.figures import digits
+from rmq_core.figures import digits
 from rmq_core.model.ids import id_from_text, id_to_text
 from rmq_core.ops.mentions import Gone
 

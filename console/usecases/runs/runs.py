@@ -24,7 +24,7 @@ from console.usecases.audit import audited, check_reason, complete_run, new_entr
 from console.usecases.job_queue import enqueue_run
 from console.usecases.runs import erasing, run_places
 from rmq_core.errors import RMQError
-from rmq_core.model.figures import digits
+from rmq_core.figures import digits
 from rmq_core.model.topic import Journal
 from rmq_core.protocol.keys import Keyspace
 
