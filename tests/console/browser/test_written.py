@@ -39,7 +39,7 @@ USUAL = {
 CLOCK = re.compile(r"(?<![\d:-] )(?<![\d:T-])\b(\d\d):(\d\d):(\d\d)\b(?! GMT)")
 CHOSEN = re.compile(r"1\.234|\d,\d (?:s|ms|min|/s)|GMT\+5:45")
 MORE = {
-    "/screens/written/": "#sc-age:has-text('Last updated')",
+    "/screens/of/written/": "#sc-age:has-text('Last updated')",
     "/admin/console/auditentry/": "#result_list",
     "/admin/console/topicdefinition/": ".rc-table",
     "/admin/console/alertrule/": "#changelist",
@@ -57,7 +57,7 @@ owner = owner_of(User.objects.get(username="admin"))
 Preferences.objects.create(owner=owner, time_zone="{ZONE}", numbers="1.234,5")
 AuditEntry.objects.create(username="written", action="requeue", asked={MANY}, done={MANY})
 AlertRule.objects.create(name="written", metric="lag_ms", comparison=">", threshold=99_500.5, for_ms=61_000)
-Screen.objects.create(name="written", panels="figures\ntopics")
+Screen.objects.create(name="written", panels="figures\\ntopics")
 """
 REMOVE = """
 from console.models import AlertRule, AuditEntry, Preferences, Screen
