@@ -1,7 +1,7 @@
 """Pages that stay open for nights: what they weigh stays as it is, they say how old they are, and they go on.
 
 `RMQ_NIGHT=1 pytest -s tests/console/browser/test_nights.py` plays whole ones and prints what they weighed: a wall
-display that gets 40,000 answers, and an hour of the overview and of a topic (docs/explanation/benchmarks.md).
+display of 12 hours (21,600 answers), and an hour of the overview and of a topic (docs/explanation/benchmarks.md).
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from tests.console.conftest import Queue
 from tests.console.stack import Stack
 
 LONG = bool(os.environ.get("RMQ_NIGHT"))
-WALL_FRAMES = 40_000 if LONG else 600
-"""Every two seconds one: 22 hours; 20 minutes."""
+WALL_FRAMES = 21_600 if LONG else 600
+"""Every two seconds one: 12 hours; 20 minutes."""
 LIVE_FRAMES = 3_600 if LONG else 120
 WARM_UP = {"wall": 100, "live": 1_200 if LONG else 60}
 BERLIN = "Europe/Berlin"
