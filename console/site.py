@@ -18,7 +18,7 @@ from unfold.sites import UnfoldAdminSite
 
 from console import navigation
 from console.layout import LAYOUT
-from console.preferences import in_zone_of, rendered
+from console.preferences import as_chosen_by, rendered
 from console.templating import in_layout
 
 NAME = "console_admin"
@@ -50,7 +50,7 @@ class ConsoleSite(UnfoldAdminSite):
         @functools.wraps(inner)
         def framed(request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
             request.current_app = self.name  # the addresses in what surrounds the page are of this site
-            with in_zone_of(request.user) as chosen:
+            with as_chosen_by(request.user) as chosen:
                 answer = in_layout(inner(request, *args, **kwargs))
                 return rendered(answer) if chosen else answer
 

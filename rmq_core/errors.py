@@ -55,6 +55,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from rmq_core.figures import digits
+
 
 def _made_again(kind: type[RMQError], args: tuple[Any, ...]) -> RMQError:
     return kind.__new__(kind, *args)
@@ -299,12 +301,12 @@ _SCRIPT_ERRORS: dict[str, tuple[type[RMQError], str]] = {
     ),
     "RMQPAST": (
         DueInThePast,
-        "a delivery time lies {detail} ms in the past by the server's clock; send a later time, or allow_past=True"
+        "a delivery time lies {count} ms in the past by the server's clock; send a later time, or allow_past=True"
         " to deliver at once",
     ),
     "RMQFULL": (
         TargetRefuses,
-        "{detail} messages of this slot are on their way to the targets already, which have to take them first",
+        "{count} messages of this slot are on their way to the targets already, which have to take them first",
     ),
     "RMQID": (
         IdNotLarger,
@@ -318,7 +320,7 @@ _SCRIPT_ERRORS: dict[str, tuple[type[RMQError], str]] = {
     ),
     "RMQHOLDS": (
         TooManyHolds,
-        "the slot has {detail} holds, as many as there may be: lift one first",
+        "the slot has {count} holds, as many as there may be: lift one first",
     ),
     "RMQMOVED": (
         VersionConflict,
@@ -357,8 +359,8 @@ def from_reply(text: str) -> RMQError:
         )
     if code == "RMQJOURNAL":
         return JournalFull(
-            f"the journal holds {detail.strip()} entries of a slot that its readers have not read, as many as the"
-            " topic's journal_max lets it: see that the keeper and the archive run, then send again",
+            f"the journal holds {_counted(detail.strip())} entries of a slot that its readers have not read, as many as"
+            " the topic's journal_max lets it: see that the keeper and the archive run, then send again",
             JOURNAL_AGAIN_MS,
         )
     # redis-py takes the code away where the error is not a script's own, as from Redis 7 on.
@@ -375,4 +377,8 @@ def from_reply(text: str) -> RMQError:
     if known is None:
         return ScriptFailed(f"the Redis server refused a command: {text}")
     kind, message = known
-    return kind(message.format(detail=detail.strip()))
+    return kind(message.format(detail=detail.strip(), count=_counted(detail.strip())))
+
+
+def _counted(detail: str) -> str:
+    return digits(int(detail)) if detail.isdecimal() else detail

@@ -23,6 +23,7 @@ from unfold.widgets import (
 )
 
 from console.access import Action, Permission, allowed, in_scope, split_patterns
+from console.admin.figures import FigureAdmin
 from console.alerts import channels
 from console.models import AlertReceiver, AlertRule
 from console.models.alerts import METRICS, PROBLEMS
@@ -67,7 +68,7 @@ class RuleForm(forms.ModelForm):  # type: ignore[type-arg]  # at run time it has
 
 
 @admin.register(AlertRule, site=site)
-class AlertRuleAdmin(ModelAdmin):
+class AlertRuleAdmin(FigureAdmin):
     """Beside the form stands when such a rule would have fired, before it is saved."""
 
     form = RuleForm

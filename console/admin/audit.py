@@ -9,17 +9,17 @@ from django.contrib import admin
 from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
-from unfold.admin import ModelAdmin
 from unfold.contrib.filters.admin import RangeDateTimeFilter
 from unfold.decorators import display
 
 from console.access import rows_in_scope
+from console.admin.figures import FigureAdmin
 from console.models import AuditEntry
 from console.site import site
 
 
 @admin.register(AuditEntry, site=site)
-class AuditEntryAdmin(ModelAdmin):
+class AuditEntryAdmin(FigureAdmin):
     list_display = ("at", "username", "action", "topic", "asked", "done", "shown_result", "reason", "address")
     list_display_links = ("at", "action")
     list_filter = ("action", "result", ("at", RangeDateTimeFilter))

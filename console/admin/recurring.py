@@ -6,10 +6,10 @@ from typing import Any
 
 from django.contrib import admin
 from django.http import HttpRequest
-from unfold.admin import ModelAdmin
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
 
 from console.access import Action, Permission, allowed, rows_in_scope
+from console.admin.figures import FigureAdmin
 from console.models import RecurringMessage
 from console.site import site
 from console.usecases import recurring
@@ -22,7 +22,7 @@ FIELDS = (
 
 
 @admin.register(RecurringMessage, site=site)
-class RecurringMessageAdmin(ModelAdmin):
+class RecurringMessageAdmin(FigureAdmin):
     """When the form is saved, its next tick is worked out anew."""
 
     list_display = ("name", "topic", "cron", "every_ms", "time_zone", "misfire", "enabled", "origin")

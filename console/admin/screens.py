@@ -6,9 +6,9 @@ from typing import Any
 
 from django.contrib import admin
 from django.http import HttpRequest
-from unfold.admin import ModelAdmin
 
 from console.access import Action, Permission, allowed
+from console.admin.figures import FigureAdmin
 from console.models import Screen
 from console.site import site
 from console.usecases import screens
@@ -16,7 +16,7 @@ from console.usecases.actor import Actor
 
 
 @admin.register(Screen, site=site)
-class ScreenAdmin(ModelAdmin):
+class ScreenAdmin(FigureAdmin):
     """Its link is made on the page *Screens*."""
 
     list_display = ("name", "title", "rotate_s", "theme", "link_until", "username")

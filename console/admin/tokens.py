@@ -19,17 +19,18 @@ from django.utils.crypto import constant_time_compare
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.cache import never_cache
-from unfold.admin import ModelAdmin
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
 from unfold.decorators import action, display
 from unfold.widgets import UnfoldAdminTextInputWidget
 
 from console.access import Action, account_of, allowed, split_patterns
+from console.admin.figures import FigureAdmin
 from console.models import ApiToken
 from console.site import site
 from console.usecases import tokens
 from console.usecases.audit import note
 from console.usecases.tokens import DAYS_DEFAULT, DAYS_MAX
+from rmq_core.figures import digits
 
 SECRET_COOKIE = "rmq_new_token"
 SECRET_S = 60
@@ -56,7 +57,7 @@ class TokenForm(forms.ModelForm):  # type: ignore[type-arg]  # at run time it ha
 
 
 @admin.register(ApiToken, site=site)
-class ApiTokenAdmin(ModelAdmin):
+class ApiTokenAdmin(FigureAdmin):
     """Nothing of a token can be changed later: what it may do is what its maker saw when giving it away."""
 
     form = TokenForm
@@ -93,8 +94,8 @@ class ApiTokenAdmin(ModelAdmin):
         ended = [token for token in queryset if tokens.revoke(token)]
         for token in ended:
             _write_down(request, "revoke_token", token)
-        text = ngettext("%(count)d token was revoked.", "%(count)d tokens were revoked.", len(ended))
-        self.message_user(request, text % {"count": len(ended)}, messages.SUCCESS)
+        text = ngettext("%(count)s token was revoked.", "%(count)s tokens were revoked.", len(ended))
+        self.message_user(request, text % {"count": digits(len(ended))}, messages.SUCCESS)
 
     def save_model(self, request: HttpRequest, obj: ApiToken, form: Any, change: bool) -> None:
         obj.created_by = account_of(request.user)  # type: ignore[assignment]

@@ -35,6 +35,7 @@ from console.usecases.definitions import revisions as topic_history
 from console.usecases.definitions import topics
 from console.usecases.definitions.plan import change_plan, deletion_plan
 from rmq_core.errors import RMQError
+from rmq_core.figures import number
 from rmq_core.model.topic import Topic, TopicKind
 
 PER_PAGE = 100
@@ -67,12 +68,14 @@ class TopicDefinitionAdmin(ModelAdmin):
         found = Paginator(matching, PER_PAGE)
         shown = found.get_page(request.GET.get("p"))
         newest = topic_history.newest([topic.name for topic in shown])
-        rows = [(topic, KINDS[topic.kind], newest.get(topic.name)) for topic in shown]
+        rows = [(topic, KINDS[topic.kind], number(topic.slots), newest.get(topic.name)) for topic in shown]
+        places = {"first": shown.start_index(), "last": shown.end_index(), "all": found.count}
         context = {
             **self.admin_site.each_context(request),
             "title": self.model._meta.verbose_name_plural,
             "rows": rows,
             "page": shown,
+            "places": {name: number(place) for name, place in places.items()},
             "term": term,
             "kind": kind,
             "kinds": [(each.value, KINDS[each]) for each in TopicKind],

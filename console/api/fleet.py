@@ -19,6 +19,7 @@ from console.api.http.schemas import Name, Text, TopicName, WithNeededReason, Wi
 from console.engine import engine
 from console.errors import BadRequest, UnknownWorker
 from console.usecases.actions import ActionRequest, perform
+from rmq_core.figures import digits
 from rmq_core.model.text import NAME_MAX, NotText, check_name
 from rmq_core.model.topic import MAX_SLOTS
 from rmq_core.model.views import WorkerInfo
@@ -171,7 +172,8 @@ def read_slots(ranges: str) -> tuple[int, ...]:
         first, last = int(low), int(high or low)
         if last < first or last >= MAX_SLOTS:
             raise BadRequest(
-                gettext("The range %(range)s must go upwards, below %(most)d.") % {"range": part, "most": MAX_SLOTS}
+                gettext("The range %(range)s must go upwards, below %(most)s.")
+                % {"range": part, "most": digits(MAX_SLOTS)}
             )
         slots.update(range(first, last + 1))
     return tuple(sorted(slots))

@@ -66,5 +66,6 @@ def preferences(request: HttpRequest) -> dict[str, str]:
 
 @router.put("/preferences", response=PreferencesOut, url_name="preferences", summary="Choose how they are written")
 def choose(request: HttpRequest, body: PreferencesBody) -> dict[str, str]:
-    """For the pages that somebody opens from now on; it changes no answer of the API. A token's are its own."""
+    """For the pages that somebody opens from now on; values in answers of the API stay as they are, and of
+    what a session is answered only the numbers inside sentences change. A token's are its own, and change nothing."""
     return as_json(usecase.put(caller_of(request).user, body.time_zone.strip(), body.numbers))

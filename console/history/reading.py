@@ -13,6 +13,7 @@ from console.history.numbers import NumbersBlock
 from console.history.points import POINT, Value, grouped
 from console.history.tiers import HOUR, MINUTE, NUMBERS, SECOND, Tier
 from console.models import HistoryBlock
+from rmq_core.figures import number
 
 log = logging.getLogger("console.history")
 
@@ -77,7 +78,7 @@ def chart(topic: str, from_ms: int, to_ms: int, now_ms: int, newest: str = "[]",
             told_ms = max(told_ms, int(points[-1][0] or 0) + each.step_ms) if points else told_ms
         points += [row for row in recent if int(row[0] or 0) >= told_ms]
     if (to_ms - from_ms) // step > POINTS_MOST:
-        raise TooMany(f"that are more than {POINTS_MOST:,} rows; ask for a larger step or a shorter time")
+        raise TooMany(f"that are more than {number(POINTS_MOST)} rows; ask for a larger step or a shorter time")
     low = from_ms - from_ms % step
     inside = [row for row in points if low <= int(row[0] or 0) < to_ms]
     return Chart(from_ms, to_ms, step, grouped(inside, step))

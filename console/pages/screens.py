@@ -13,6 +13,7 @@ from django.views.decorators.http import require_safe
 from console.access import Permission, require
 from console.models import Screen
 from console.pages.shell import console_page, render_page
+from console.preferences import as_json, preferences_of
 from console.release import RELEASE
 from console.templating import render
 from console.usecases import screens
@@ -31,7 +32,8 @@ def page(request: HttpRequest) -> HttpResponse:
 @console_page
 def one(request: HttpRequest, name: str) -> HttpResponse:
     require(request.user, Permission.VIEW, "")
-    return _show(request, screens.find(name), reverse("console-api:screen-data", args=[name]))
+    chosen = as_json(preferences_of(request.user))
+    return _show(request, screens.find(name), reverse("console-api:screen-data", args=[name]), chosen)
 
 
 @never_cache
@@ -44,8 +46,9 @@ def by_link(request: HttpRequest, secret: str) -> HttpResponse:
     return _private(_show(request, screen, reverse("console-api:screen-by-link", args=[secret])))
 
 
-def _show(request: HttpRequest, screen: Screen, address: str) -> HttpResponse:
-    data: dict[str, Any] = {"data": address, "release": RELEASE}
+def _show(request: HttpRequest, screen: Screen, address: str, chosen: dict[str, str] | None = None) -> HttpResponse:
+    """`chosen`: the preferences of who looks, where that is known."""
+    data: dict[str, Any] = {"data": address, "release": RELEASE, "preferences": chosen}
     context = {"page_data": data, "title": screen.title or screen.name, "texts": reverse("console:texts")}
     return render(request, "console/screen.html", {**context, "theme": screen.theme})
 

@@ -22,7 +22,7 @@ from console.access import Forbidden, Permission, allowed, grants, in_scope, req
 from console.engine import engine
 from console.errors import BadRequest
 from console.options import options
-from console.preferences import as_json, in_zone_of, preferences_of
+from console.preferences import as_chosen_by, as_json, preferences_of
 from console.release import RELEASE
 from console.site import sign_in_address, site
 from console.templating import render
@@ -41,7 +41,7 @@ def console_page(view: View) -> View:
             return redirect_to_login(request.get_full_path(), sign_in_address())
         try:
             require(request.user, Permission.VIEW, kwargs.get("topic"))
-            with in_zone_of(request.user):
+            with as_chosen_by(request.user):
                 return view(request, *args, **kwargs)
         except Forbidden as error:
             return forbidden(request, error)

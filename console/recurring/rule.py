@@ -15,6 +15,7 @@ from cronsim import CronSim, CronSimError
 from console.outbox.rows import row_of
 from console.zones import zone_of
 from rmq_core.errors import InvalidMessage, RMQError
+from rmq_core.figures import number
 from rmq_core.model.composing import Content
 from rmq_core.model.message import DUE_MAX_MS
 from rmq_core.model.outcomes import DELAY_MAX_MS
@@ -158,7 +159,7 @@ class Recurring:
         ):
             value = getattr(self, name)
             if value is not None and (type(value) is not int or not low <= value <= high):
-                yield name, f"must be a whole number from {low:,} to {high:,}"
+                yield name, f"must be a whole number from {number(low)} to {number(high)}"
         if self.misfire not in MISFIRES:
             yield "misfire", f"must be one of {', '.join(MISFIRES)}"
         if not isinstance(self.time_zone, str) or zone_of(self.time_zone) is None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
+
+from django.utils.translation import gettext
 
 from console.clock import ms_of
 from console.models import Operation, OperationPart
 from console.serializers.text import csv_lines, json_lines
+from rmq_core.figures import digits
 from rmq_core.model.text import shown
 
 SHOWN = 200
@@ -43,7 +46,7 @@ def operation_json(operation: Operation, payload: bool) -> dict[str, Any]:
         "done": operation.done,
         "skipped": operation.skipped,
         "failed": operation.failed,
-        "error": operation.error,
+        "error": operation.error and (canary_stopped(canary) or operation.error),
         "rate_per_s": operation.rate_per_s,
         "spread_ms": operation.spread_ms,
         "spread_s": operation.spread_ms // 1000,
@@ -63,6 +66,19 @@ def operation_json(operation: Operation, payload: bool) -> dict[str, Any]:
         "finished_ms": ms_of(operation.finished),
         "undoable": operation.undoable,
     }
+
+
+def canary_stopped(canary: Mapping[str, Any]) -> str:
+    """Why a canary has ended its operation, in the reader's words; "" where it has not."""
+    match canary.get("stopped"):
+        case "late":
+            text = gettext("The canary did not end: %(under_way)s of %(size)s messages are still under way.")
+        case "died":
+            text = gettext("The canary failed: %(died)s of %(size)s messages died again. Resume to go on all the same.")
+        case _:
+            return ""
+    names = ("under_way", "died")
+    return text % {"size": digits(len(canary["refs"])), **{name: digits(canary[name]) for name in names}}
 
 
 def canary_messages(operation: Operation, payload: bool, most: int = SHOWN) -> list[dict[str, Any]]:

@@ -17,6 +17,7 @@ from console.usecases.actor import Actor
 from console.usecases.audit import audited, check_reason
 from console.usecases.definitions import revisions as topic_history
 from console.usecases.entries import check_reschedulable
+from rmq_core.figures import digits
 from rmq_core.model.ids import MessageRef
 from rmq_core.model.text import NotText, check_name
 from rmq_core.model.topic import Topic
@@ -106,8 +107,8 @@ def _check(wanted: ActionRequest) -> None:
             raise BadRequest(gettext("Name at least one message."))
         if len(wanted.refs) > MESSAGES_MAX:
             raise BadRequest(
-                gettext("At most %(most)d messages at once, not %(count)d.")
-                % {"most": MESSAGES_MAX, "count": len(wanted.refs)}
+                gettext("At most %(most)s messages at once, not %(count)s.")
+                % {"most": digits(MESSAGES_MAX), "count": digits(len(wanted.refs))}
             )
     if wanted.action in _ON_WORKERS | {Action.PIN} and not wanted.worker:
         raise BadRequest(gettext("Name the worker."))
@@ -130,8 +131,8 @@ def _check_slots(wanted: ActionRequest) -> None:
     outside = [slot for slot in wanted.slots if not 0 <= slot <= last]
     if outside:
         raise BadRequest(
-            gettext("Slot %(slot)d is not one of this topic: they go from 0 to %(last)d.")
-            % {"slot": outside[0], "last": last}
+            gettext("Slot %(slot)d is not one of this topic: they go from 0 to %(last)s.")
+            % {"slot": outside[0], "last": digits(last)}
         )
 
 

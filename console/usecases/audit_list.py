@@ -15,6 +15,7 @@ from console.access import Action, User, rows_in_scope
 from console.errors import BadRequest
 from console.models import AuditEntry
 from console.serializers.text import csv_lines, json_lines
+from rmq_core.figures import digits
 from rmq_core.model.text import NotText, check_text
 
 COUNTED_MOST = 10_000
@@ -167,7 +168,7 @@ def _text(name: str, value: Any) -> str:
         return check_text(value, TEXT_MAX)
     except NotText:
         raise BadRequest(
-            gettext("%(name)s must be text of at most %(most)d characters.") % {"name": name, "most": TEXT_MAX}
+            gettext("%(name)s must be text of at most %(most)s characters.") % {"name": name, "most": digits(TEXT_MAX)}
         ) from None
 
 
@@ -175,7 +176,7 @@ def _time(name: str, value: Any) -> int:
     text = str(value)
     if isinstance(value, bool) or not text.isdecimal() or len(text) > 15 or int(text) > TIME_MAX_MS:
         raise BadRequest(
-            gettext("%(name)s must be a whole number from %(low)d to %(high)d.")
-            % {"name": name, "low": 0, "high": TIME_MAX_MS}
+            gettext("%(name)s must be a whole number from %(low)s to %(high)s.")
+            % {"name": name, "low": 0, "high": digits(TIME_MAX_MS)}
         )
     return int(text)

@@ -12,6 +12,7 @@ from console.engine import engine
 from console.errors import BadRequest
 from console.usecases.actor import Actor
 from console.usecases.audit import audited, check_reason
+from rmq_core.figures import digits
 from rmq_core.model.group import AT, Group, split
 from rmq_core.queries import stored_groups
 from rmq_core.queries.owners import to_ranges
@@ -88,8 +89,8 @@ def _check_slots(name: str, slots: Sequence[int]) -> None:
     last = engine().client.topic(name).slots - 1
     if outside := [slot for slot in slots if not 0 <= slot <= last]:
         raise BadRequest(
-            gettext("Slot %(slot)d is not one of this topic: they go from 0 to %(last)d.")
-            % {"slot": outside[0], "last": last}
+            gettext("Slot %(slot)d is not one of this topic: they go from 0 to %(last)s.")
+            % {"slot": outside[0], "last": digits(last)}
         )
 
 

@@ -16,6 +16,7 @@ from console.outbox.models import OutboxMessage
 from console.outbox.options import options
 from console.usecases.actor import Actor
 from console.usecases.audit import audited, check_reason
+from rmq_core.figures import digits
 
 State = OutboxMessage.State
 AT_ONCE = 1_000
@@ -74,7 +75,7 @@ def _act(actor: Actor, action: Action, database: str, which: Which, reason: str)
         _outbox(database)
         if bool(which.ids) == which.all_parked or len(which.ids) > AT_ONCE:
             raise BadRequest(
-                gettext("Name up to %(most)d rows by their numbers, or say all_parked.") % {"most": AT_ONCE}
+                gettext("Name up to %(most)s rows by their numbers, or say all_parked.") % {"most": digits(AT_ONCE)}
             )
         if action is Action.RETRY_OUTBOX:
             entry.done = acts.retry(database, which)

@@ -14,12 +14,12 @@ from rmq_core.client.control import Control
 from rmq_core.client.inspector import Inspector
 from rmq_core.client.rmq import RMQ
 from rmq_core.errors import RMQError
+from rmq_core.figures import duration
 from rmq_core.model.costs import STEP, Cost, cost
 from rmq_core.model.filters import FILTER_STATES, MessageFilter
 from rmq_core.ops.matching import MatchingAction, MatchingResult, act_matching
 from rmq_core.queries.ends import expire_first
 from rmq_core.queries.present import now_of
-from rmq_core.why.answer import duration
 
 CONFIRM_ABOVE = 100_000
 BACKLOG = [state for state in FILTER_STATES if state not in ("dead", "trash")]

@@ -8,8 +8,8 @@ import click
 
 from rmq_core.cli.shell import Shell, command, complain
 from rmq_core.client.inspector import Inspector
+from rmq_core.figures import duration
 from rmq_core.model.bands import Bands, SlotBand
-from rmq_core.why.answer import duration
 
 HEADS = ("priority", "slot", "waiting", "higher", "waited", "none taken for", "others taken", "")
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from rmq_core.errors import InvalidMessage
+from rmq_core.figures import digits
 from rmq_core.model.topic import Topic
 
 
 def whole(field: str, value: int, low: int, high: int) -> int:
     """The value. Raises `InvalidMessage` for one beyond its bounds, and for what is no whole number."""
     if type(value) is not int or not low <= value <= high:
-        raise InvalidMessage(f"{field}={value!r} must be a whole number from {low} to {high}")
+        raise InvalidMessage(f"{field}={value!r} must be a whole number from {low} to {digits(high)}")
     return value
 
 

@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from rmq_core.errors import InvalidFilter
+from rmq_core.figures import number
 
 if TYPE_CHECKING:
     from rmq_core.model.json_paths import Path
@@ -51,7 +52,8 @@ class Comparison:
         except TimeoutError:
             raise InvalidFilter(
                 "where",
-                f"{self._text!r:.80} takes too much work for a content of {len(content):,} bytes: write fewer '..'",
+                f"{self._text!r:.80} takes too much work for a content of {number(len(content))} bytes:"
+                " write fewer '..'",
             ) from None
         except Exception:  # nested too deep, and whatever else a path meets in somebody's data
             return False

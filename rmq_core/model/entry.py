@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, TypeAlias, TypeGuard
 
 from rmq_core.errors import InvalidMessage
+from rmq_core.figures import digits
 from rmq_core.model.delivery import Delivery
 from rmq_core.model.entry_form import BASIS, CONTENT, FIELD, HEADERS, from_body
 from rmq_core.model.ids import MessageRef, id_to_text
@@ -144,7 +145,7 @@ def encode_entry(message: StreamMessage) -> EncodedEntry:
     if message.headers:
         headers = header_bytes(message.headers)
         if len(headers) > HEADERS_MAX:
-            raise InvalidMessage(f"headers must be at most {HEADERS_MAX} bytes as JSON")
+            raise InvalidMessage(f"headers must be at most {digits(HEADERS_MAX)} bytes as JSON")
         pairs += (HEADERS, headers)
     if message.slot_basis is None:
         return EncodedEntry(content, pairs, size)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Literal, TypeAlias, get_args
 
 from rmq_core.errors import InvalidFilter
+from rmq_core.figures import digits
 from rmq_core.model import comparison
 from rmq_core.model.fingerprints import LENGTH
 from rmq_core.model.scores import SCORE_MAX, SHIFT
@@ -78,7 +79,7 @@ class MessageFilter:
     def _whole(self, name: str, high: int) -> None:
         value = getattr(self, name)
         if value is not None and (type(value) is not int or not 0 <= value <= high):
-            raise InvalidFilter(name, f"{value!r:.80} must be a whole number from 0 to {high}")
+            raise InvalidFilter(name, f"{value!r:.80} must be a whole number from 0 to {digits(high)}")
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> MessageFilter:
@@ -124,5 +125,5 @@ class MessageFilter:
         if self.slot is None:
             return range(topic.slots)
         if self.slot >= topic.slots:
-            raise InvalidFilter("slot", f"{self.slot} must be a whole number from 0 to {topic.slots - 1}")
+            raise InvalidFilter("slot", f"{self.slot} must be a whole number from 0 to {digits(topic.slots - 1)}")
         return range(self.slot, self.slot + 1)

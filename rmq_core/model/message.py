@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple, TypeAlias
 
 from rmq_core.errors import InvalidMessage
+from rmq_core.figures import digits, number
 from rmq_core.model.bodies import digest, encode_body
 from rmq_core.model.ids import new_id
 from rmq_core.model.outcomes import DELAY_MAX_MS
@@ -30,8 +31,8 @@ DUE_MAX_MS = SCORE_MAX // 1000
 DUE_RULE = "epoch milliseconds (int(seconds * 1000)), before the year 2255"
 RANGE_RULE = "a whole number of milliseconds, above 0, up to ten years"
 EXPIRES_RULE = "a whole number of milliseconds, up to ten years (0: it never expires)"
+PRIORITY_RULE = f"a whole number from {PRIORITY_MIN} (16 and below mark retried messages) to {{high}}"
 UNIQUE_RULE = "a whole number of milliseconds, up to a year (0: it is accepted whatever was)"
-PRIORITY_RULE = f"a whole number from {PRIORITY_MIN} (16 and below mark retried messages) to {PRIORITY_MAX:,}"
 
 
 def as_bytes(value: str | bytes, field: str) -> bytes:
@@ -71,7 +72,7 @@ class _Message:
 
     def _check(self, name: str, value: int, low: int, high: int, rule: str) -> None:
         if type(value) is not int or not low <= value <= high:
-            raise InvalidMessage(f"{name}={worded(value)} must be {rule}")
+            raise InvalidMessage(f"{name}={worded(value)} must be {rule.format(high=number(high))}")
         if not isinstance(self.content, (str, bytes)):
             raise InvalidMessage(
                 f"content must be str or bytes, not {type(self.content).__name__}; write it as text first (to_json(…))"
@@ -102,12 +103,14 @@ class _Message:
             if not isinstance(value, (str, bytes)) or not 0 < len(as_bytes(value, name)) <= KEY_MAX:
                 raise InvalidMessage(f"{name} must be 1 to {KEY_MAX} bytes of text or bytes, not {worded(value)}")
         if type(self.version) is not int or not 0 <= self.version < SCORE_MAX:
-            raise InvalidMessage(f"version={worded(self.version)} must be a whole number from 0 to {SCORE_MAX - 1}")
+            raise InvalidMessage(
+                f"version={worded(self.version)} must be a whole number from 0 to {digits(SCORE_MAX - 1)}"
+            )
         if self.headers is not None:
             if not isinstance(self.headers, Mapping):
                 raise InvalidMessage("headers must map text to text")
             if len(header_bytes(self.headers)) > HEADERS_MAX:
-                raise InvalidMessage(f"headers must be at most {HEADERS_MAX} bytes as JSON")
+                raise InvalidMessage(f"headers must be at most {digits(HEADERS_MAX)} bytes as JSON")
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from rmq_core.errors import InvalidMessage
+from rmq_core.figures import number
 from rmq_core.model.json_text import Json, to_json
 from rmq_core.model.states import State
 from rmq_core.model.text import encodable
@@ -120,7 +121,7 @@ def result_bytes(value: object) -> bytes:
 def _kept(name: str, value: object, most: int) -> bytes:
     told = to_json(value).encode("utf-8", "backslashreplace")  # type: ignore[arg-type] # which it looks at
     if len(told) > most:
-        raise InvalidMessage(f"a {name} is at most {most:,} bytes as JSON, and this one has {len(told):,}")
+        raise InvalidMessage(f"a {name} is at most {number(most)} bytes as JSON, and this one has {number(len(told))}")
     inner: list[Any] = [value]
     for _ in range(NESTED_MAX):
         inner = [each for outer in inner for each in _members(outer) if isinstance(each, (Mapping, list, tuple))]

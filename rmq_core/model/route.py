@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from rmq_core.errors import InvalidMessage, InvalidRoute
+from rmq_core.figures import digits
 from rmq_core.model.group import AT
 from rmq_core.model.message import KEY_MAX, Delay
 from rmq_core.model.outcomes import DELAY_MAX_MS
@@ -55,7 +56,7 @@ class Target:
         ):
             value = getattr(self, name)
             if value is not None and (type(value) is not int or not low <= value <= high):
-                raise InvalidRoute(f"{name}={worded(value)} must be a whole number from {low} to {high}")
+                raise InvalidRoute(f"{name}={worded(value)} must be a whole number from {low} to {digits(high)}")
         if not isinstance(self.priority_from, str) or not _FROM.fullmatch(self.priority_from):
             raise InvalidRoute(f"priority_from={worded(self.priority_from)} must be 'header:<name>', or '' for none")
         # What says nothing is not there: a definition is equal to what is stored of it.

@@ -11,6 +11,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from rmq_core.figures import digits
+
 NAME_MAX = 200
 
 # Controls but for tab and line ends; line ends of typesetting; marks that turn the direction of all that follows;
@@ -105,8 +107,8 @@ def _bounded(value: Any, most: int, least: int) -> str:
     if not isinstance(value, str):
         raise NotText(f"must be text, not {type(value).__name__}")
     if len(value) > most or len(value) < least:
-        bounds = f"at most {most}" if not least else f"{least} to {most}"
-        raise NotText(f"must be text of {bounds} characters, not {len(value)}")
+        bounds = f"at most {digits(most)}" if not least else f"{least} to {digits(most)}"
+        raise NotText(f"must be text of {bounds} characters, not {digits(len(value))}")
     return value
 
 

@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Any, ClassVar
 
 from rmq_core.errors import InvalidTopic
+from rmq_core.figures import digits
 from rmq_core.model.tenants import check_limits, check_tenant_from, check_weights
 from rmq_core.model.text import NotText, check_text, shown
 
@@ -290,7 +291,7 @@ class Topic:
     def _whole(self, field: str, low: int, high: int) -> None:
         value = getattr(self, field)
         if type(value) is not int or not low <= value <= high:
-            raise InvalidTopic(f"{field}={value!r} must be a whole number from {low} to {high}")
+            raise InvalidTopic(f"{field}={value!r} must be a whole number from {low} to {digits(high)}")
 
     @property
     def timed(self) -> bool:

@@ -10,6 +10,7 @@ from rmq_core.errors import (
     TopicNotEmpty,
     VersionConflict,
 )
+from rmq_core.figures import digits
 from rmq_core.model import formats
 from rmq_core.model.tenants import with_limit
 from rmq_core.model.topic import Journal, Topic
@@ -167,7 +168,8 @@ def check_empty(keyspace: Keyspace, topic: Topic, force: bool) -> Operation[None
     held = 0 if force else (yield from count(keyspace, topic))
     if held:
         raise TopicNotEmpty(
-            f"topic {topic.name!r} still holds {held} message(s); let them drain or drop them, or force the deletion"
+            f"topic {topic.name!r} still holds {digits(held)} message(s); let them drain or drop them, or force the"
+            " deletion"
         )
 
 

@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from rmq_core.errors import BacklogFull, ContentTooLarge, InvalidMessage, WrongKind
+from rmq_core.figures import digits
 from rmq_core.model.bodies import digest
 from rmq_core.model.composing import KEYWORD_OF, WHEN
 from rmq_core.model.ids import id_to_text
@@ -63,8 +64,8 @@ def _check_size(topic: Topic, message: Message, encoded: Encoded) -> None:
     size = len(message.content) if isinstance(message.content, bytes) else len(message.content.encode())
     if size > topic.max_content_bytes:
         raise ContentTooLarge(
-            f"content of {id_to_text(encoded.id):.80} has {size} bytes; topic {topic.name!r} takes at most"
-            f" {topic.max_content_bytes}: store it elsewhere and send a reference, or raise the topic's limit"
+            f"content of {id_to_text(encoded.id):.80} has {digits(size)} bytes; topic {topic.name!r} takes at most"
+            f" {digits(topic.max_content_bytes)}: store it elsewhere and send a reference, or raise the topic's limit"
         )
 
 
@@ -152,7 +153,7 @@ def _full(topic: Topic, wait_ms: int, sent: SentMany, unsent: Sequence[_Item]) -
     counts = f"; of these, {sum(sent)} were sent and {len(unsent)} were not" if sum(sent) + len(unsent) > 1 else ""
     return BacklogFull(
         f"topic {topic.name!r} holds as many waiting messages as its max_backlog={topic.max_backlog} lets it{counts}:"
-        f" try again in {wait_ms} ms, when consumers have taken some",
+        f" try again in {digits(wait_ms)} ms, when consumers have taken some",
         wait_ms,
         sent,
         tuple(item.message for item in unsent),

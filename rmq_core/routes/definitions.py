@@ -15,6 +15,7 @@ from rmq_core.errors import (
     UnknownTopic,
     VersionConflict,
 )
+from rmq_core.figures import digits
 from rmq_core.model import formats
 from rmq_core.model.group import split
 from rmq_core.model.route import Route
@@ -119,8 +120,8 @@ def delete(keyspace: Keyspace, name: str, force: bool = False) -> Operation[None
         left = yield from on_its_way.count(keyspace, queue)
         if left:
             raise RouteNotEmpty(
-                f"route {name!r} has taken {left} message(s) that its targets have not got yet: let it run until they"
-                " have, or force the deletion and lose them"
+                f"route {name!r} has taken {digits(left)} message(s) that its targets have not got yet: let it run"
+                " until they have, or force the deletion and lose them"
             )
     if queue is not None and queue.is_group and source is not None:
         try:

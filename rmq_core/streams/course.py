@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from rmq_core.figures import number
 from rmq_core.model.samples import TopicSample
 
 LEAST_MS = 5_000
@@ -93,9 +94,9 @@ def judge(moments: Iterable[Moment], least_ms: int = LEAST_MS) -> Verdict:
         text = f"it is stuck: for {_seconds(for_ms)} it read and finished nothing, {_ahead(last)}"
         return Verdict(Course.STUCK, text, *numbers)
     half = len(lags) // 2
-    text = f"{lags[0]:,} were ahead {_seconds(for_ms)} ago, {_ahead(last)}"
+    text = f"{number(lags[0])} were ahead {_seconds(for_ms)} ago, {_ahead(last)}"
     if lags[-1] >= lags[0] or min(lags[half:]) >= min(lags[:half]):
-        return Verdict(Course.FALLING_BEHIND, f"it falls behind, though it read {read:,}: {text}", *numbers)
+        return Verdict(Course.FALLING_BEHIND, f"it falls behind, though it read {number(read)}: {text}", *numbers)
     left_ms = lags[-1] * for_ms // (lags[0] - lags[-1])
     text = f"it catches up: {text}; at this pace it needs {_seconds(left_ms)} more"
     return Verdict(Course.CATCHING_UP, text, *numbers, left_ms)
@@ -109,15 +110,15 @@ def _since_it_went_on(seen: Sequence[Moment]) -> Sequence[Moment]:
 
 def _ahead(moment: Moment) -> str:
     """What is ahead, and what it has begun, in words."""
-    parts = ["how much is ahead is not known" if moment.lag is None else f"{moment.lag:,} are ahead now"]
+    parts = ["how much is ahead is not known" if moment.lag is None else f"{number(moment.lag)} are ahead now"]
     if moment.in_flight:
-        parts.append(f"{moment.in_flight:,} in flight")
+        parts.append(f"{number(moment.in_flight)} in flight")
     if moment.retrying:
-        parts.append(f"{moment.retrying:,} wait for their retry")
+        parts.append(f"{number(moment.retrying)} wait for their retry")
     return ", ".join(parts)
 
 
 def _seconds(ms: int) -> str:
     if ms < 120_000:
-        return f"{ms / 1000:,.0f} s"
-    return f"{ms / 60_000:,.0f} min" if ms < 7_200_000 else f"{ms / 3_600_000:,.0f} h"
+        return f"{number(round(ms / 1000))} s"
+    return f"{number(round(ms / 60_000))} min" if ms < 7_200_000 else f"{number(round(ms / 3_600_000))} h"

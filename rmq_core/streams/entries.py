@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from rmq_core.errors import InvalidMessage
+from rmq_core.figures import digits
 from rmq_core.model.entry import Entry, EntryId
 from rmq_core.model.ids import MessageRef
 from rmq_core.model.text import worded
@@ -51,7 +52,7 @@ def _ref(topic: Topic, reference: object) -> MessageRef:
     if isinstance(reference, (Sent, Entry, MessageRef)):
         slot, ident = reference.slot, str(EntryId.parse(reference.id))
         if type(slot) is not int or not 0 <= slot < topic.slots:
-            raise InvalidMessage(f"slot={worded(slot)} must be a whole number from 0 to {topic.slots - 1}")
+            raise InvalidMessage(f"slot={worded(slot)} must be a whole number from 0 to {digits(topic.slots - 1)}")
         return MessageRef(slot, ident)
     raise InvalidMessage(
         f"an entry is named by a MessageRef, a Sent or an Entry, not by {type(reference).__name__}: ids are of a slot"

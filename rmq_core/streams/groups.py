@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rmq_core.errors import InvalidTopic, TopicConflict, TopicNotEmpty, VersionConflict
+from rmq_core.figures import digits
 from rmq_core.model import formats
 from rmq_core.model.group import CHANGEABLE, OWN_SETTINGS, STORED_WITH_EACH, Group, is_group_name, split
 from rmq_core.model.text import worded
@@ -106,8 +107,8 @@ def delete(keyspace: Keyspace, topic: Topic, name: str, force: bool = False) -> 
         held = yield from registry.count(keyspace, group)
         if held:
             raise TopicNotEmpty(
-                f"group {group.name!r} has {held} entries that are unfinished or dead; let it finish, and requeue or"
-                " drop them, or force the deletion"
+                f"group {group.name!r} has {digits(held)} entries that are unfinished or dead; let it finish, and"
+                " requeue or drop them, or force the deletion"
             )
     args = [group.group, group.revision, group.created_ms, keyspace.changes, topic.name, formats.NAMESPACE]
     yield [Call(script("group_forget"), _keys(keyspace, topic), args)]

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any, NamedTuple, TypeAlias
 
 from rmq_core.errors import InvalidMessage
+from rmq_core.figures import digits
 from rmq_core.model.composing import moment_ms
 from rmq_core.model.entry import FIRST_ID, LAST_ID, Entry, EntryId
 from rmq_core.model.text import worded
@@ -88,7 +89,7 @@ def _slots(topic: Topic, cursor: Cursor) -> Sequence[int]:
     if slot is None:
         return range(topic.slots)
     if type(slot) is not int or not 0 <= slot < topic.slots:
-        raise InvalidMessage(f"slot={worded(slot)} must be a whole number from 0 to {topic.slots - 1}")
+        raise InvalidMessage(f"slot={worded(slot)} must be a whole number from 0 to {digits(topic.slots - 1)}")
     return (slot,)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from rmq_core.errors import ContentTooLarge, IdNotLarger, RMQError, WrongKind
+from rmq_core.figures import digits
 from rmq_core.model.composing import entry_of
 from rmq_core.model.entry import EntryId, StreamMessage, encode_entry
 from rmq_core.model.entry_form import CONTENT
@@ -66,8 +67,8 @@ def _item(topic: Topic, position: int, given: object) -> tuple[int, _Item]:
     encoded = encode_entry(message)
     if encoded.size > topic.max_content_bytes:
         raise ContentTooLarge(
-            f"an entry of {encoded.size} bytes; topic {topic.name!r} takes at most {topic.max_content_bytes}: store it"
-            " elsewhere and send a reference, or raise the topic's limit"
+            f"an entry of {digits(encoded.size)} bytes; topic {topic.name!r} takes at most"
+            f" {digits(topic.max_content_bytes)}: store it elsewhere and send a reference, or raise the topic's limit"
         )
     own = None if message.id is None else EntryId.parse(message.id)
     return crc32(encoded.basis) % topic.slots, _Item(position, own, None, encoded.pairs)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from rmq_core.figures import duration, number
 from rmq_core.why.sentences import HIDDEN, SENTENCES, Plural
 
 CALM = frozenset({"on_its_way", "nothing_ready", "due_later", "not_due", "in_flight", "gone", "removed", "finished"})
@@ -75,14 +76,5 @@ def worded(name: str, value: Any, hidden: str = HIDDEN) -> str:
     if name.endswith("_ms"):
         return duration(value)
     if isinstance(value, float):
-        return f"{value:,.1f}"
-    return f"{value:,}" if isinstance(value, int) else str(value)
-
-
-def duration(ms: int) -> str:
-    """For people: the unit that leaves one to three digits."""
-    if ms < 1_000:
-        return f"{ms} ms"
-    if ms < 120_000:
-        return f"{ms / 1_000:.1f} s"
-    return f"{ms / 60_000:.0f} min" if ms < 7_200_000 else f"{ms / 3_600_000:.0f} h"
+        return number(value, 1)
+    return number(value) if isinstance(value, int) else str(value)

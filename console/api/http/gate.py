@@ -11,6 +11,7 @@ import functools
 import re
 import uuid
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from hashlib import blake2b
 from typing import Any
 
@@ -38,6 +39,7 @@ from console.api.http.limits import Spent
 from console.engine import engine
 from console.models import KeptAnswer
 from console.options import options
+from console.preferences import numbers_of, preferences_of
 from console.site import sign_in_address
 from rmq_core.errors import RMQError
 
@@ -133,7 +135,8 @@ def _gated(view: Callable[..., Response], is_page: bool) -> Callable[..., Respon
             if isinstance(found, HttpResponse):
                 return found
             try:
-                response: HttpResponse = await view(request, *args, **kwargs)
+                with _numbers(request):
+                    response: HttpResponse = await view(request, *args, **kwargs)
             except BaseException:  # also when the client went away
                 if found:
                     await sync_to_async(idempotency.forget)(found)
@@ -150,7 +153,8 @@ def _gated(view: Callable[..., Response], is_page: bool) -> Callable[..., Respon
         if isinstance(found, HttpResponse):
             return found
         try:
-            response: Any = view(request, *args, **kwargs)
+            with _numbers(request):
+                response: Any = view(request, *args, **kwargs)
         except BaseException:
             if found:
                 idempotency.forget(found)
@@ -170,10 +174,18 @@ def _admit(request: HttpRequest, is_page: bool) -> KeptAnswer | HttpResponse | N
             return caller
         if refusal := _limited(request, _spend(caller)):
             return refusal
+        if caller.person:
+            request.preferences = preferences_of(caller.user)  # type: ignore[attr-defined]
         key = _key_of(request)
         return None if key is None else _begin(request, caller, key)
     except (OperationalError, InterfaceError) as error:
         return refused(request, error)
+
+
+def _numbers(request: HttpRequest) -> AbstractContextManager[None]:
+    """What is said to people has their numbers; programs are told what they always were."""
+    preferences = getattr(request, "preferences", None)
+    return numbers_of(preferences) if preferences else nullcontext()
 
 
 def _enter(request: HttpRequest, is_page: bool) -> Caller | HttpResponse:

@@ -28,6 +28,7 @@ from console.serializers.why import reason_json
 from console.usecases import sending
 from console.usecases.audit import require_audited
 from rmq_core.errors import MessageError, RMQError, WrongKind
+from rmq_core.figures import digits
 from rmq_core.model.entry import AnyMessage, StreamMessage, encode_entry
 from rmq_core.model.group import AT
 from rmq_core.model.ids import MessageRef, id_to_text, new_id
@@ -260,7 +261,7 @@ def _entry(topic: Topic, given: OneMessage, place: str) -> StreamMessage:
 
 def _check_size(topic: Topic, size: int, place: str) -> None:
     if size > topic.max_content_bytes:
-        problem = f"has {size} bytes; topic {topic.name} takes at most {topic.max_content_bytes}"
+        problem = f"has {digits(size)} bytes; topic {topic.name} takes at most {digits(topic.max_content_bytes)}"
         raise ApiError(413, "content_too_large", f"{place}content {problem}", [(place + "content", problem)])
 
 

@@ -16,6 +16,7 @@ from console.models import Operation
 from console.usecases import audit
 from console.usecases.actor import Actor
 from console.usecases.entries import check_reschedulable
+from rmq_core.figures import digits
 from rmq_core.model.filters import MessageFilter
 from rmq_core.model.ids import MessageRef
 from rmq_core.model.topic import Topic
@@ -118,7 +119,9 @@ def check(wanted: BulkRequest, *, to_look: bool = False) -> Topic:
             % {"action": wanted.action.value, "states": ", ".join(states), "state": wanted.filter.state}
         )
     if len(wanted.refs) > REFS_MAX:
-        raise BadRequest(gettext("At most %(most)d messages can be named; use a filter for more.") % {"most": REFS_MAX})
+        raise BadRequest(
+            gettext("At most %(most)s messages can be named; use a filter for more.") % {"most": digits(REFS_MAX)}
+        )
     if not wanted.overdue and (wanted.action is not Action.RESTORE or wanted.filter is None):
         raise BadRequest(gettext("Only a restore by filter can leave out those whose time has gone by."))
     _check_pace(wanted)
@@ -148,8 +151,8 @@ def check_confirmed(wanted: BulkRequest, count: int) -> None:
     """Many messages at once need the topic's name, typed. Raises `BadRequest`."""
     if count > CONFIRM_ABOVE and wanted.confirm != wanted.topic:
         raise BadRequest(
-            gettext("%(count)d messages match. Type the topic's name, %(topic)s, to confirm.")
-            % {"count": count, "topic": wanted.topic}
+            gettext("%(count)s messages match. Type the topic's name, %(topic)s, to confirm.")
+            % {"count": digits(count), "topic": wanted.topic}
         )
 
 
@@ -167,7 +170,9 @@ def _check_pace(wanted: BulkRequest) -> None:
         value = getattr(wanted, name)
         whole = isinstance(value, int) or (name == "rate_per_s" and isinstance(value, float) and math.isfinite(value))
         if isinstance(value, bool) or not whole or not 0 <= value <= most:
-            raise BadRequest(gettext("%(name)s must be a number from 0 to %(most)d.") % {"name": name, "most": most})
+            raise BadRequest(
+                gettext("%(name)s must be a number from 0 to %(most)s.") % {"name": name, "most": digits(most)}
+            )
     if wanted.canary and wanted.action is not Action.REQUEUE:
         raise BadRequest(gettext("A canary is for requeueing only: it waits for what becomes of the messages."))
 
@@ -179,6 +184,6 @@ def _check_slots(wanted: BulkRequest, topic: Topic) -> None:
     outside = [slot for slot in named if not 0 <= slot < topic.slots]
     if outside:
         raise BadRequest(
-            gettext("Slot %(slot)d is not one of this topic: they go from 0 to %(last)d.")
-            % {"slot": outside[0], "last": topic.slots - 1}
+            gettext("Slot %(slot)d is not one of this topic: they go from 0 to %(last)s.")
+            % {"slot": outside[0], "last": digits(topic.slots - 1)}
         )

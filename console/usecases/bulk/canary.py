@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from django.utils.translation import gettext as _
-
 from console.engine import engine
+from console.serializers.operations import canary_stopped
 from rmq_core.model.ids import MessageRef, raw_id
 from rmq_core.model.topic import Topic
 from rmq_core.protocol.keys import Keyspace
@@ -73,18 +72,11 @@ class Canary:
         well = found.count("well", "not_due") if self._repairs else found.count("well")
         under_way = len(refs) - died - well
         self._place.update(well=well, died=died, under_way=under_way, fates=list(found.fates))
-        if under_way and not died:
-            if now_ms - self._place["sent_ms"] < WAIT_MOST_MS:
-                return None
-            return _("The canary did not end: %(under_way)d of %(size)d messages are still under way.") % {
-                "under_way": under_way,
-                "size": len(refs),
-            }
-        if died:
-            return _("The canary failed: %(died)d of %(size)d messages died again. Resume to go on all the same.") % {
-                "died": died,
-                "size": len(refs),
-            }
+        if under_way and not died and now_ms - self._place["sent_ms"] < WAIT_MOST_MS:
+            return None
+        if under_way or died:
+            self._place["stopped"] = "died" if died else "late"
+            return canary_stopped(self._place)
         self._place["phase"] = "passed"
         return None
 
@@ -92,6 +84,7 @@ class Canary:
         """Go on without it: somebody has looked."""
         if self._size:
             self._place["phase"] = "passed"
+            self._place.pop("stopped", None)
 
 
 def canary_state(keyspace: Keyspace, topic: Topic, refs: Sequence[MessageRef]) -> Steps[CanaryState]:

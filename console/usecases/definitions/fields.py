@@ -11,6 +11,7 @@ from django.utils.translation import gettext
 from console.serializers.topics import definition_json
 from console.usecases.definitions.field_list import ALL, Field
 from rmq_core.errors import InvalidTopic
+from rmq_core.figures import number
 from rmq_core.model.tenants import check_limits, check_tenant_from, check_weights
 from rmq_core.model.text import NotText, check_text
 from rmq_core.model.topic import NAME, NOT_OF_STREAMS, ONLY_OF_STREAMS, Topic, TopicKind
@@ -116,8 +117,8 @@ def _problem(field: Field, value: Any) -> str | None:
         case _:
             if type(value) is not int or not field.low <= value <= field.high:
                 return gettext("It must be a whole number from %(low)s to %(high)s.") % {
-                    "low": f"{field.low:,}",
-                    "high": f"{field.high:,}",
+                    "low": number(field.low),
+                    "high": number(field.high),
                 }
             if field.name == "slots" and value & (value - 1):
                 return gettext("It must be a power of two: 1, 2, 4, 8 and so on.")

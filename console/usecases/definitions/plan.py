@@ -15,6 +15,7 @@ from console.usecases.definitions.plan_line import Count, Line, Severity
 from console.usecases.definitions.plan_lines import LINES
 from console.usecases.groups import SETTINGS, own_settings
 from rmq_core.errors import TopicConflict
+from rmq_core.figures import number
 from rmq_core.model.topic import Topic
 
 GROUPS_PLANNED = 20
@@ -98,9 +99,9 @@ def deletion_plan(topic: Topic) -> Plan:
             " %(flight)s in flight, %(dead)s dead."
         ) % {
             "count": held,
-            "backlog": f"{sample.backlog:,}",
-            "flight": f"{sample.prepare:,}",
-            "dead": f"{sample.dead:,}",
+            "backlog": number(sample.backlog),
+            "flight": number(sample.prepare),
+            "dead": number(sample.dead),
         }
         lines = [Line("", "danger", text, held)]
     else:
@@ -129,7 +130,7 @@ def _stream_deletion(topic: Topic) -> Plan:
             "Its consumer groups go with it: %(groups)s. Not finished by them: %(count)s; dead letters: %(dead)s."
         )
         names = ", ".join(name.partition("@")[2] for name in groups)
-        values = {"groups": names, "count": open_, "dead": f"{dead:,}"}
+        values = {"groups": names, "count": open_, "dead": number(dead)}
         lines.append(Line("", "danger" if open_.number or dead else "caution", text % values, open_))
     lines.append(
         Line("", "caution", gettext("Sending to it fails from then on, until an application defines it again."))
@@ -143,9 +144,9 @@ def _group_deletion(group: Topic) -> Plan:
     held = Count(sample.backlog + sample.prepare + sample.dead)
     values = {
         "count": held,
-        "flight": f"{sample.prepare:,}",
-        "retrying": f"{sample.retrying:,}",
-        "dead": f"{sample.dead:,}",
+        "flight": number(sample.prepare),
+        "retrying": number(sample.retrying),
+        "dead": number(sample.dead),
     }
     text = gettext(
         "What it has read and not finished is forgotten (%(count)s): %(flight)s in flight, %(retrying)s to be tried"
@@ -156,7 +157,7 @@ def _group_deletion(group: Topic) -> Plan:
         if held.number
         else Line("", "info", gettext("Nothing of it is pending, and it has no dead letters."), held)
     ]
-    lag = gettext("unknown") if sample.lag is None else f"{sample.lag:,}"
+    lag = gettext("unknown") if sample.lag is None else number(sample.lag)
     lines.append(
         Line(
             "",

@@ -7,6 +7,8 @@ from typing import Any, Literal
 
 from django.utils.translation import gettext
 
+from rmq_core.figures import number as written
+
 Severity = Literal["info", "caution", "danger"]
 
 
@@ -18,7 +20,7 @@ class Count:
     exact: bool = True
 
     def __str__(self) -> str:
-        words = f"{self.number:,}"
+        words = written(self.number)
         return words if self.exact else gettext("at least %(number)s") % {"number": words}
 
 
@@ -45,5 +47,6 @@ def spoken(ms: int) -> str:
     """A duration in the largest unit that is a whole number of it, or rounded: 30 s, 5 min, 2.5 h."""
     for unit, size in (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1_000)):
         if ms >= size:
-            return f"{ms / size:.1f}".removesuffix(".0") + f" {unit}"
+            value = round(ms / size, 1)
+            return f"{written(value, 1) if value % 1 else written(int(value))} {unit}"
     return f"{ms} ms"

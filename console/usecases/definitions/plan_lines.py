@@ -11,6 +11,7 @@ from django.utils.translation import gettext
 from console.engine import engine
 from console.usecases.definitions.plan_line import Count, Line, Severity, spoken
 from console.usecases.definitions.plan_order import ORDER_LINES
+from rmq_core.figures import number
 from rmq_core.model.samples import TopicSample
 from rmq_core.model.states import State
 from rmq_core.model.topic import Journal, Topic
@@ -35,7 +36,7 @@ def _paused(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
         "Workers stop taking within a second. Ready messages (%(count)s) stay where they are, what is in flight"
         " (%(flight)s) is finished, and sending goes on."
     )
-    return [Line("paused", "caution", text % {"count": ready, "flight": f"{sample.prepare:,}"}, ready)]
+    return [Line("paused", "caution", text % {"count": ready, "flight": number(sample.prepare)}, ready)]
 
 
 def _max_retries(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
@@ -46,7 +47,9 @@ def _max_retries(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
             " dead."
         )
         retrying = Count(sample.retrying)
-        return [Line("max_retries", "info", text % {"retries": wanted.max_retries, "count": retrying}, retrying)]
+        return [
+            Line("max_retries", "info", text % {"retries": number(wanted.max_retries), "count": retrying}, retrying)
+        ]
 
     def last_try(row: MessageRow) -> bool:
         return row.failures >= max(1, wanted.max_retries)
@@ -59,7 +62,7 @@ def _max_retries(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
     severity: Severity = "danger" if reached.number else "caution"
     return [
         Line("max_retries", "info", gettext("Tries after the first one: %(retries)s.") % {
-            "retries": wanted.max_retries}),
+            "retries": number(wanted.max_retries)}),
         Line("max_retries", severity, text % {"count": reached}, reached),
     ]  # fmt: skip
 
@@ -105,7 +108,7 @@ def _max_content(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
 
 def _weight(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
     text = gettext("Its share of each worker's threads goes from %(before)s to %(after)s.")
-    return [Line("weight", "info", text % {"before": now.weight, "after": wanted.weight})]
+    return [Line("weight", "info", text % {"before": number(now.weight), "after": number(wanted.weight)})]
 
 
 def _max_backlog(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
@@ -114,9 +117,9 @@ def _max_backlog(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
         return [Line("max_backlog", "info", gettext("Sends are never refused for the size of the backlog."))]
     if backlog.number < wanted.max_backlog:
         text = gettext("Messages waiting now: %(count)s. Above %(most)s, sends are refused.")
-        return [Line("max_backlog", "info", text % {"count": backlog, "most": f"{wanted.max_backlog:,}"}, backlog)]
+        return [Line("max_backlog", "info", text % {"count": backlog, "most": number(wanted.max_backlog)}, backlog)]
     text = gettext("Sends are refused at once: the limit is %(most)s, and messages waiting now are %(count)s.")
-    return [Line("max_backlog", "danger", text % {"count": backlog, "most": f"{wanted.max_backlog:,}"}, backlog)]
+    return [Line("max_backlog", "danger", text % {"count": backlog, "most": number(wanted.max_backlog)}, backlog)]
 
 
 def _rate_limit(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
@@ -127,7 +130,7 @@ def _rate_limit(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
         "All workers together take at most %(rate)s a second. What is ready (%(count)s) lasts at least %(time)s."
     )
     values = {
-        "rate": f"{wanted.rate_limit:,}",
+        "rate": number(wanted.rate_limit),
         "count": ready,
         "time": spoken(1000 * ready.number // wanted.rate_limit),
     }
@@ -144,7 +147,7 @@ def _concurrency(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
         " is taken until it has ended."
     )
     lowered = in_flight.number > wanted.concurrency
-    values = {"most": f"{wanted.concurrency:,}", "count": in_flight}
+    values = {"most": number(wanted.concurrency), "count": in_flight}
     return [Line("concurrency", "caution" if lowered else "info", text % values, in_flight)]
 
 
@@ -194,7 +197,7 @@ def _journal_max(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
         text = gettext("The journal grows as long as Redis has memory, should its readers stall.")
         return [Line("journal_max", "caution", text)]
     text = gettext("A slot with more than %(most)s entries that were not read refuses what is sent to it.")
-    return [Line("journal_max", "info", text % {"most": f"{slot_limit(wanted):,}"})]
+    return [Line("journal_max", "info", text % {"most": number(slot_limit(wanted))})]
 
 
 def _archive_for(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from django.utils.translation import gettext
 
 from console.usecases.definitions.plan_line import Count, Line, spoken
+from rmq_core.figures import number
 from rmq_core.model.samples import TopicSample
 from rmq_core.model.topic import OnFailure, Topic
 
@@ -42,7 +43,7 @@ def _key_concurrency(now: Topic, wanted: Topic, sample: TopicSample) -> list[Lin
         "Of one key at most %(most)s are in flight at once from now on; what is in flight beyond that is not called"
         " back. Others of the slot go on."
     )
-    return [Line("key_concurrency", "caution", text % {"most": f"{wanted.key_concurrency:,}"})]
+    return [Line("key_concurrency", "caution", text % {"most": number(wanted.key_concurrency)})]
 
 
 def _in_order(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:

@@ -17,6 +17,7 @@ from console.usecases.audit import audited, check_reason
 from console.usecases.bulk.bulk_requests import CONFIRM_ABOVE
 from console.usecases.definitions import revisions as topic_history
 from console.usecases.definitions.fields import BY_NAME, difference, wanted_topic
+from rmq_core.figures import digits
 from rmq_core.model.group import is_group_name
 from rmq_core.model.topic import Topic
 
@@ -116,8 +117,8 @@ def _check_few(topic: Topic) -> None:
     count = sample.backlog + sample.prepare + sample.dead + sample.length
     if count > CONFIRM_ABOVE:
         raise BadRequest(
-            gettext("%(count)d messages would be deleted with it. Type the topic's name, %(topic)s, to confirm.")
-            % {"count": count, "topic": topic.name}
+            gettext("%(count)s messages would be deleted with it. Type the topic's name, %(topic)s, to confirm.")
+            % {"count": digits(count), "topic": topic.name}
         )
 
 

@@ -24,6 +24,7 @@ from console.usecases.audit import check_reason
 from console.usecases.runs import record_mentions
 from console.usecases.runs.record_mentions import Mentioning
 from rmq_core.errors import InvalidMessage
+from rmq_core.figures import digits
 from rmq_core.model.entry import is_id
 from rmq_core.model.ids import id_from_text, id_to_text
 from rmq_core.ops.mentions import Gone
@@ -65,7 +66,9 @@ def check(names: Names | None, reason: str, *, dry_run: bool) -> None:
     if names is None or not (names.ids or names.slot_bases):
         raise BadRequest(gettext("Say whose messages: ids, or slot bases."))
     if len(names.ids) + len(names.slot_bases) > NAMES_MOST:
-        raise BadRequest(gettext("At most %(most)d at a time; the command line takes more.") % {"most": NAMES_MOST})
+        raise BadRequest(
+            gettext("At most %(most)s at a time; the command line takes more.") % {"most": digits(NAMES_MOST)}
+        )
     for each in (*names.ids, *names.slot_bases):
         try:
             raw = id_from_text(each)

@@ -24,6 +24,7 @@ from console.usecases.audit import audited, check_reason, complete_run, new_entr
 from console.usecases.job_queue import enqueue_run
 from console.usecases.runs import erasing, run_places
 from rmq_core.errors import RMQError
+from rmq_core.figures import digits
 from rmq_core.model.topic import Journal
 from rmq_core.protocol.keys import Keyspace
 
@@ -268,7 +269,7 @@ def _check(wanted: RunRequest) -> None:
     if wanted.kind not in ACTIONS:
         raise BadRequest(gettext("There is no job of that name."))
     if len(wanted.topics) > TOPICS_MOST:
-        raise BadRequest(gettext("At most %(most)d topics can be named.") % {"most": TOPICS_MOST})
+        raise BadRequest(gettext("At most %(most)s topics can be named.") % {"most": digits(TOPICS_MOST)})
     for topic in wanted.topics if wanted.kind != "erase" else ():  # whose topic may be gone
         engine().client.topic(topic)
     if wanted.ledger:

@@ -1,0 +1,48 @@
+"""Numbers and durations in sentences for people: 1,234.5 unless whoever asks for the sentence has it otherwise.
+
+What programs read is never written here: it keeps its plain digits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+_SEPARATORS: ContextVar[tuple[str, str] | None] = ContextVar("rmq_separators", default=None)
+
+
+@contextmanager
+def separated(thousands: str, fraction: str) -> Iterator[None]:
+    """Inside, numbers are written with these separators; in other threads and tasks they are as they were."""
+    token = _SEPARATORS.set((thousands, fraction))
+    try:
+        yield
+    finally:
+        _SEPARATORS.reset(token)
+
+
+def number(value: float, digits: int = 0) -> str:
+    """A count, or with ``digits`` a fraction."""
+    return _written(f"{value:,.{digits}f}" if digits else f"{value:,}")
+
+
+def digits(value: float) -> str:
+    """A number of a refusal, which a program may read: plain digits until somebody has chosen separators."""
+    if _SEPARATORS.get() is None:
+        return str(value)
+    return _written(f"{value:,}")
+
+
+def duration(ms: int) -> str:
+    """The unit that leaves one to three digits."""
+    if ms < 1_000:
+        return f"{ms} ms"
+    if ms < 120_000:
+        return f"{number(ms / 1_000, 1)} s"
+    return f"{number(round(ms / 60_000))} min" if ms < 7_200_000 else f"{number(round(ms / 3_600_000))} h"
+
+
+def _written(text: str) -> str:
+    thousands, fraction = _SEPARATORS.get() or (",", ".")
+    return text.translate({ord(","): thousands, ord("."): fraction})
