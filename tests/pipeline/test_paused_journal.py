@@ -1,4 +1,4 @@
-"""A journal that was off for a while, and on again while its topic was empty, is whole from there; so its archive is."""
+"""A journal that was off, and on again while its topic was empty, is whole from there; so is its archive."""
 
 from __future__ import annotations
 
