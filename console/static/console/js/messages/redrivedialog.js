@@ -56,7 +56,14 @@ class RedriveDialog {
       }),
       body: [
         h("p", {}, gettext("Sent to another topic, then dropped here. What was dropped can be restored for a while.")),
-        h("div", { class: "rc-fields" }, this.fields.topicBox, this.fields.valueBox, this.fields.fromBox, this.fields.keyBox),
+        h(
+          "div",
+          { class: "rc-fields" },
+          this.fields.topicBox,
+          this.fields.valueBox,
+          this.fields.fromBox,
+          this.fields.keyBox,
+        ),
         h("h3", {}, gettext("What it would do")),
         this.plan,
         this.command.element,
