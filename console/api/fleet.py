@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import asdict
 from typing import Any, Literal
 
 from django.http import HttpRequest
@@ -28,6 +29,15 @@ router = Router(tags=["workers"])
 SLOT_RANGES = re.compile(r"\d{1,4}(-\d{1,4})?(,\d{1,4}(-\d{1,4})?)*")
 
 
+class Turns(Schema):
+    """Calls of a topic at once in this worker: `running`; `most`, that may run now; `could`: that might if its listener
+    neither failed nor had become slow."""
+
+    running: int
+    most: int
+    could: int
+
+
 class Worker(Schema):
     """A worker as it last reported itself; `lost`: silent for longer than it promised. `at_most_once`: topics whose
     messages are done before its listener is called (`acks="none"`)."""
@@ -43,6 +53,7 @@ class Worker(Schema):
     topics: dict[str, int]
     versions: dict[str, int]
     at_most_once: list[str]
+    turns: dict[str, Turns]
     threads: int
     weight: int
     in_flight: int
@@ -154,12 +165,14 @@ def _worker(worker: WorkerInfo, drained: bool, sees: Any) -> dict[str, Any]:
     topics = {name: len(worker.slots.get(name, ())) for name in worker.topics if sees(name)}
     versions = {name: version for name, version in worker.versions.items() if sees(name)}
     loses = [name for name in worker.at_most_once if sees(name)]
+    turns = {name: asdict(each) for name, each in worker.turns.items() if sees(name)}
     plain = (
         "name", "host", "pid", "state", "session", "started_ms", "seen_ms", "threads", "weight", "in_flight", "done",
         "failed", "done_per_s", "stuck", "stale", "version",
     )  # fmt: skip
     own = {name: getattr(worker, name) for name in plain}
-    return own | {"topics": topics, "versions": versions, "at_most_once": loses, "drained": drained}
+    by_topic = {"topics": topics, "versions": versions, "at_most_once": loses, "turns": turns}
+    return own | by_topic | {"drained": drained}
 
 
 def read_slots(ranges: str) -> tuple[int, ...]:

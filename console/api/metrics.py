@@ -173,6 +173,7 @@ def metrics(request: HttpRequest) -> HttpResponse:
     sample["topics"] = [
         {"retrying": topic.get("waiting")} | topic for topic in sample["topics"] if caller.sees(topic["topic"])
     ]
+    sample["turns"] = {name: found for name, found in sample.get("turns", {}).items() if caller.sees(name)}
     sample["tenants"] = {name: found for name, found in sample.get("tenants", {}).items() if caller.sees(name)}
     sample["routes"] = [each for each in sample.get("routes", ()) if all(map(caller.sees, each["topics"]))]
     registry = CollectorRegistry(auto_describe=False)
@@ -205,6 +206,7 @@ class Sample:
                     family.add_metric([topic["topic"]], value)
             yield family
         yield lateness(topics)
+        yield from turns(self._sample.get("turns", {}))
         yield from tenants(self._sample.get("tenants", {}))
         yield from routes(self._sample.get("routes", ()))
         if self._everything:
@@ -234,6 +236,19 @@ class Sample:
         if server is not None:
             yield _gauge("rmq_redis_used_memory_bytes", "Memory Redis uses", server["used_memory"])
             yield _gauge("rmq_redis_max_memory_bytes", "Redis' maxmemory; 0: no limit", server["maxmemory"])
+
+
+def turns(found: Mapping[str, Sequence[int]]) -> Iterator[Metric]:
+    """How workers regulate their topics."""
+    helps = {
+        "rmq_worker_turns": "Calls of a topic that may run at once in all running workers; fewer while it does badly",
+        "rmq_worker_turns_full": "Calls that might, if no listener failed or had become slow",
+    }
+    for place, (name, text) in enumerate(helps.items()):
+        family = GaugeMetricFamily(name, text, labels=["topic"])
+        for topic, numbers in found.items():
+            family.add_metric([topic], numbers[place])
+        yield family
 
 
 TENANT_GAUGES = {

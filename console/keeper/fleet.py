@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from console.engine import AsyncEngine
@@ -111,4 +112,5 @@ def _worker(worker: WorkerInfo, wanted: Overrides) -> dict[str, Any]:
         "version": worker.version,
         "versions": dict(worker.versions),
         "at_most_once": [*worker.at_most_once],
+        "turns": {name: asdict(turns) for name, turns in worker.turns.items()},
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
@@ -51,6 +51,7 @@ def metrics_frame(
     rest = {
         "tenants": {name: asdict(load) for name, load in (loads or {}).items()},
         "workers": dict(Counter(worker.state for worker in workers)),
+        "turns": _turns(workers),
         "routes": [_route(status) for status in routes],
         "server": None if server is None else {"used_memory": server.used_memory, "maxmemory": server.maxmemory},
         "outboxes": [asdict(each) for each in outboxes if not each.problem],
@@ -58,6 +59,16 @@ def metrics_frame(
         "alerts": asdict(alerts or Standing()),
     }
     return f'{{"topics":[{",".join(topics)}],{dumps(rest)[1:]}'
+
+
+def _turns(workers: Sequence[WorkerInfo]) -> dict[str, list[int]]:
+    """By topic, of all workers that run: how many calls may run at once now, and might."""
+    found: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
+    for worker in workers:
+        for name, turns in worker.turns.items() if worker.state == "running" else ():
+            found[name][0] += turns.most
+            found[name][1] += turns.could
+    return found
 
 
 def _route(status: RouteStatus) -> dict[str, Any]:

@@ -76,8 +76,9 @@ def _worker(worker: Frame, patterns: tuple[str, ...]) -> Frame:
     topics = _of_topics(worker["topics"], patterns)
     versions = _of_topics(worker["versions"], patterns)
     loses = [name for name in worker.get("at_most_once", ()) if name in topics]
-    own = {"topics": topics, "versions": versions, "at_most_once": loses, "slots": sum(topics.values())}
-    return {**worker, **own}
+    turns = _of_topics(worker.get("turns", {}), patterns)
+    own = {"topics": topics, "versions": versions, "at_most_once": loses, "turns": turns}
+    return {**worker, **own, "slots": sum(topics.values())}
 
 
 def _of_topics(values: Mapping[str, Any], patterns: tuple[str, ...]) -> dict[str, Any]:

@@ -199,6 +199,18 @@ class Unreadable:
 
 
 @dataclass(frozen=True, slots=True)
+class Turns:
+    """Calls of a topic at once in one worker: that run, that may run now, and that might if its listener did well.
+
+    ``most`` falls while a listener fails or has become slow; a listener with ``turns=`` has what it says.
+    """
+
+    running: int
+    most: int
+    could: int
+
+
+@dataclass(frozen=True, slots=True)
 class WorkerInfo:
     """A worker as it last reported itself. ``lost``: silent for longer than it promised.
 
@@ -206,7 +218,7 @@ class WorkerInfo:
     it), ``session_since_ms``: since when. ``weight``: its share of slots beside the others'. ``slots``: what it takes
     from now, by topic. ``versions``: the definition it works by, by topic; unknown of workers older than that field.
     ``free``: threads that could still be given something to do; None, too. ``at_most_once``: of the topics those whose
-    messages are done when they are handed out (``acks="none"``).
+    messages are done when they are handed out (``acks="none"``). ``turns``: by topic; unknown of older workers, too.
     """
 
     name: str
@@ -231,6 +243,7 @@ class WorkerInfo:
     versions: Mapping[str, int] = field(default_factory=dict)
     free: int | None = None
     at_most_once: tuple[str, ...] = ()
+    turns: Mapping[str, Turns] = field(default_factory=dict)
 
     def owns_slots_of(self, topic: str) -> bool:
         """Whether it works on a topic with owners, so that its epochs still count there."""

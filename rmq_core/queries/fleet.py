@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, cast, get_args
 
 from rmq_core.model.programs import per_node, program_of
 from rmq_core.model.text import NAME_MAX, check_name, shown
-from rmq_core.model.views import ServerInfo, Unreadable, WorkerInfo
+from rmq_core.model.views import ServerInfo, Turns, Unreadable, WorkerInfo
 from rmq_core.protocol.keys import Keyspace
 from rmq_core.protocol.scripts import OfMasters, Operation
 from rmq_core.queries.owners import from_ranges
@@ -77,8 +77,14 @@ def _worker(name: bytes, stored: bytes, now: int) -> WorkerInfo:
         slots=slots,
         versions={_text(topic): _whole(_mapping(values["versions"]), topic) for topic in values.get("versions", ())},
         free=_whole(values, "free") if "free" in values else None,
+        turns={_text(topic): _turns(each) for topic, each in _mapping(values.get("turns", {})).items()},
         at_most_once=tuple(_text(topic) for topic in values.get("at_most_once", ())),
     )
+
+
+def _turns(value: Any) -> Turns:
+    numbers = dict(enumerate(value))
+    return Turns(*(_whole(numbers, place) for place in range(3)))
 
 
 def _refuse(constant: str) -> float:
@@ -91,7 +97,7 @@ def _text(value: Any) -> str:
     return shown(value, TEXT_MOST)
 
 
-def _whole(values: Any, name: str) -> int:
+def _whole(values: Any, name: Any) -> int:
     value = values[name]
     if type(value) is not int or abs(value) > 2**53:
         raise ValueError(f"{name} is no whole number")

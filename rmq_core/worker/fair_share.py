@@ -22,11 +22,12 @@ FLOOR_MS = 0.05
 class Gate:
     """One topic's way to a turn."""
 
-    def __init__(self, share: FairShare, name: str, weight: int) -> None:
+    def __init__(self, share: FairShare, name: str, weight: int, turns: int | None) -> None:
         self.name = name
         self.weight = weight
+        self.turns = turns
         self.running = 0
-        self.limit = float(share.capacity)
+        self.limit = float(share.capacity if turns is None else turns)
         self.message_ms: float | None = None
         self.entry = -1
         """The number of its place in the queue of topics, while it has one: see `FairShare`."""
@@ -53,6 +54,12 @@ class Gate:
     def most(self) -> int:
         """How many turns the topic may have now."""
         return max(1, min(int(self.limit), self._share.capacity - self._share.others))
+
+    @property
+    def could(self) -> int:
+        """How many it would have if its listener did well."""
+        limit = self._share.capacity if self.turns is None else self.turns
+        return max(1, min(limit, self._share.capacity - self._share.others))
 
     def ask(self, granted: Callable[[], None]) -> None:
         """Calls ``granted`` when a turn is free, perhaps at once; give it back with `release`."""
@@ -112,6 +119,8 @@ class Gate:
         best = self._best_ms
         # The best creeps up, so that work that became heavier for good is not punished for ever.
         self._best_ms = self.message_ms if best is None else min(best * 1.01, self.message_ms)
+        if self.turns is not None:
+            return
         slow = self.message_ms > SLOWER * max(self._best_ms, FLOOR_MS) and self.running > 1
         if failed > succeeded or slow:
             self.limit = max(1.0, self.limit * DECREASE)
@@ -140,9 +149,12 @@ class FairShare:
         self._numbers = itertools.count()
         self._granting = False
 
-    def join(self, name: str, weight: int) -> Gate:
-        """Another topic; capacity grows where there is not one turn for each and one to spare."""
-        gate = Gate(self, name, weight)
+    def join(self, name: str, weight: int, turns: int | None = None) -> Gate:
+        """Another topic; capacity grows where there is not one turn for each and one to spare.
+
+        ``turns``: so many for it at most, whatever its listener does; None: as it does.
+        """
+        gate = Gate(self, name, weight, turns)
         self._gates.append(gate)
         self.idle += 1
         self.capacity = max(self.capacity, len(self._gates) + 1)

@@ -17,7 +17,7 @@ from rmq_core.model.text import NAME_MAX, shown
 from rmq_core.ownership.contract import Ownership
 from rmq_core.protocol.scripts import Call, script
 from rmq_core.queries.owners import to_ranges
-from rmq_core.worker.fair_share import FairShare
+from rmq_core.worker.fair_share import FairShare, Gate
 from rmq_core.worker.topic_runner import TopicRunner
 
 HEARTBEAT_S = 1.0
@@ -90,6 +90,7 @@ class Heartbeat:
                 "weight": status.weight,
                 "versions": {name: runner.definition.version for name, runner in self._topics.items()},
                 "at_most_once": sorted(name for name, runner in self._topics.items() if runner.work.unsettled),
+                "turns": {name: _turns(runner.work.gate) for name, runner in self._topics.items()},
                 "slots": {name: to_ranges(runner.slots) for name, runner in self._topics.items()},
             },
             separators=(",", ":"),
@@ -98,6 +99,10 @@ class Heartbeat:
     async def _beat(self, about: str) -> None:
         request = Call(script("heartbeat"), [self._client.keyspace.workers], [self._name, about, FORGET_WORKERS_MS])
         await self._client.connection.run([request])
+
+
+def _turns(gate: Gate) -> list[int]:
+    return [gate.running, gate.most, gate.could]
 
 
 def _version() -> str:

@@ -42,6 +42,7 @@ class Options(TypedDict, total=False):
     broadcast: bool
     acks: str
     waits: bool
+    turns: int | None
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -61,6 +62,9 @@ class Listener:
     ``acks="none"``, of any topic: **at most once**. What is handed out is done before the listener is called: whatever
     becomes of that call, nothing is delivered again, and what a worker that dies has in hand is lost. What the
     listener raises is logged; `Retry`, `Release` and `Reject` do nothing.
+
+    ``turns``: so many of its calls run at once in a worker at most, always. None: as many as the worker has room for;
+    it gives fewer to a listener that fails or becomes slow, until that does better.
     """
 
     topic: str
@@ -74,6 +78,7 @@ class Listener:
     broadcast: bool
     acks: str
     waits: bool
+    turns: int | None
 
     @overload
     def __init__(
@@ -110,10 +115,11 @@ class Listener:
         broadcast: bool = False,
         acks: str = "each",
         waits: bool = False,
+        turns: int | None = None,
     ) -> None:
         # Written out for the two signatures above: a checker of types then sees a function that does not fit its batch.
         values = (topic, function, definition, batch, max_runtime_ms, isolation, group, start, broadcast, acks, waits)
-        for name, value in zip(Listener.__slots__, values, strict=True):
+        for name, value in zip(Listener.__slots__, (*values, turns), strict=True):
             object.__setattr__(self, name, value)
         self._check()
 
@@ -124,6 +130,10 @@ class Listener:
             value = getattr(self, field)
             if type(value) is not int or not 1 <= value <= high:
                 raise ConfigurationError(f"{field}={value!r} of a listener must be a whole number from 1 to {high}")
+        if self.turns is not None and (type(self.turns) is not int or not 1 <= self.turns <= 1_000):
+            raise ConfigurationError(
+                f"turns={self.turns!r:.120} of a listener must be a whole number from 1 to 1000, or None"
+            )
         if self.group:
             split(f"{self.topic}{AT}{self.group}")
             start_text(self.start)

@@ -211,7 +211,7 @@ class Worker:
         consumed = [(listener, await self._definition(listener)) for listener in self.listeners]
         for listener, definition in consumed:
             share = self._loop_share if listener.is_async else self._thread_share
-            gate = share.join(definition.name, definition.weight)
+            gate = share.join(definition.name, definition.weight, listener.turns)
             self._topics[definition.name] = TopicRunner(
                 TopicWork(
                     self._client,

@@ -117,6 +117,25 @@ def test_slots_that_have_owners_stay_owned(open_page: Callable[..., Page]) -> No
     page.problems.clear()  # type: ignore[attr-defined]  (the browser reports the 422)
 
 
+def test_a_topic_with_fewer_turns_is_marked(stack: Stack, open_page: Callable[..., Page]) -> None:
+    about = {
+        "host": "here", "pid": 8, "topics": ["letters", "parcels"], "started_ms": 1, "threads": 8, "in_flight": 0,
+        "done": 0, "failed": 0, "done_per_s": 0.0, "stuck": 0, "version": "1", "state": "running", "stale": 0,
+        "slots": {}, "session": "shared", "session_for_ms": 0, "weight": 1, "versions": {},
+        "turns": {"letters": [1, 7, 7], "parcels": [2, 3, 7]},
+    }  # fmt: skip
+    fleet = open_page("/workers/")
+    with stack.client() as client:
+
+        def marked() -> bool:
+            call = Call(script("heartbeat"), [client.keyspace.workers], ["slow", json.dumps(about), 3_600_000])
+            client.connection.run([call])
+            return row(fleet, "slow").get_by_text("Slowed: 3 of 7 turns").count() == 1
+
+        wait_until(marked, timeout_s=30, what="the worker's row says so")
+    assert row(fleet, "slow").get_by_text("Slowed").count() == 1
+
+
 def test_who_consumes_at_most_once_is_marked(stack: Stack, open_page: Callable[..., Page]) -> None:
     about = {
         "host": "here", "pid": 7, "topics": ["parcels"], "started_ms": 1, "threads": 2, "in_flight": 0, "done": 0,

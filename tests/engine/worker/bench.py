@@ -66,7 +66,7 @@ class WorkerBench:
         worker = self.worker(listener, threads=1, **options)
         join = worker._thread_share.join
 
-        def join_alone(name: str, weight: int) -> Gate:
+        def join_alone(name: str, weight: int, turns: int | None = None) -> Gate:
             gate = join(name, weight)
             worker._thread_share.capacity = 1
             gate.limit = 1.0

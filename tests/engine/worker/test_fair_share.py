@@ -5,11 +5,16 @@ from __future__ import annotations
 import asyncio
 import itertools
 import threading
+import time
+from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from rmq_core import Delivery, Listener
+from rmq_core.errors import ConfigurationError
+from rmq_core.model.views import Turns
 from rmq_core.worker.fair_share import FairShare, Gate
 from tests.engine.worker.bench import WorkerBench
 from tests.support.waiting import wait_until_async
@@ -113,6 +118,55 @@ async def test_turns_go_by_weight() -> None:
     await asyncio.gather(*waiting, return_exceptions=True)
 
 
+def test_who_has_turns_of_its_own_loses_none_and_gets_no_more() -> None:
+    share = FairShare(CAPACITY)
+    share.join("other", 1)
+    gate = share.join("work", 1, turns=4)
+    for _ in range(50):
+        gate.adapt(succeeded=0, failed=10, message_ms=50)
+    assert (gate.most, gate.could) == (4, 4)
+    for _ in range(50):
+        gate.adapt(succeeded=10, failed=0, message_ms=1)
+    assert (gate.most, gate.could) == (4, 4)
+
+
+@pytest.mark.parametrize("turns", [0, 1_001, 2.0, True, "4"])
+def test_turns_that_cannot_be(turns: Any) -> None:
+    with pytest.raises(ConfigurationError, match="whole number from 1 to 1000"):
+        Listener("work", print, turns=turns)
+
+
+def told(bench: WorkerBench, topic: str) -> Turns:
+    (worker,) = bench.inspector.workers()
+    return worker.turns[topic]
+
+
+async def test_a_topic_that_turns_slow_and_failing_leaves_the_others_nine_tenths(bench: WorkerBench) -> None:
+    """Of the calls that begin while both have enough to do, once it was noticed. By their number: time says nothing."""
+    bench.topic("bad", slots=16, max_retries=16, backoff_ms=0, backoff_max_ms=0)
+    bench.topic("good", slots=16)
+    bench.send(*(f"m{i}" for i in range(2_000)), topic="bad")
+    bench.send(*(f"m{i}" for i in range(4_000)), topic="good")
+    begun: Counter[str] = Counter()
+
+    def slow(delivery: Delivery) -> None:
+        begun["bad"] += 1
+        time.sleep(0.05)
+        raise ValueError("always")
+
+    def quick(delivery: Delivery) -> None:
+        begun["good"] += 1
+        time.sleep(0.002)
+
+    async with bench.running(Listener("bad", slow), Listener("good", quick), threads=10) as worker:
+        bad = worker._topics["bad"].work.gate
+        await wait_until_async(lambda: bad.limit < 2, what="the failing topic to lose its turns")
+        before = begun.copy()
+        await wait_until_async(lambda: begun["good"] > before["good"] + 400, timeout_s=60, what="the others to go on")
+        since = begun - before
+        assert since["good"] >= 9 * since["bad"]
+
+
 @pytest.fixture
 def held() -> Iterator[threading.Event]:
     event = threading.Event()
@@ -133,6 +187,8 @@ async def test_a_worker_gives_a_topic_that_fails_fewer_turns(bench: WorkerBench,
     async with bench.running(*listeners, threads=10) as worker:
         bad, good = (worker._topics[name].work.gate for name in ("bad", "good"))
         await wait_until_async(lambda: bad.limit < 2, what="the failing topic to lose its turns")
+        await wait_until_async(lambda: told(bench, "bad").most == 1, what="the worker to report it")
+        assert (told(bench, "bad").could, told(bench, "good").most) == (9, 9)
         bench.send(*(f"m{i}" for i in range(400)), topic="good")
         await wait_until_async(lambda: good.running >= 8, what="the other to have them")
         held.set()

@@ -6,6 +6,7 @@ import { Live } from "../core/live.js";
 import { page, topicAddress } from "../core/page.js";
 import { fill, gettext } from "../core/text.js";
 import { atMostOnce } from "../parts/atmostonce.js";
+import { slowed } from "../parts/slowed.js";
 import { Tile, tileRow } from "../parts/tiles.js";
 import { fleetButton } from "../topics/fleetactions.js";
 import { Timeline } from "../topics/timeline.js";
@@ -213,6 +214,7 @@ function showWorker(/** @type {Live.Fleet} */ frame, /** @type {Live.FleetWorker
         ` ${count(number)} `,
         followed(frame, worker, topic),
         worker.at_most_once?.includes(topic) ? [" ", atMostOnce()] : null,
+        [" ", slowed(worker.turns?.[topic])],
       ),
     ),
   );
