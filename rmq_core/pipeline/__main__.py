@@ -8,7 +8,6 @@ import json
 import logging
 import math
 import os
-import signal
 import sys
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -19,6 +18,7 @@ from rmq_core.errors import PipelineError, RMQError, is_usage
 from rmq_core.model.text import NotText, check_arguments
 from rmq_core.pipeline import shipping
 from rmq_core.pipeline.findings import verdicts
+from rmq_core.pipeline.interrupts import asked_to_end, end_on_sigterm
 from rmq_core.pipeline.program import commands, erase_command
 from rmq_core.pipeline.program.serving import serve
 from rmq_core.pipeline.sentences import sentence, was_interrupted
@@ -148,12 +148,6 @@ def _log(given: argparse.Namespace) -> None:
 
 
 INTERRUPTED = "interrupted: nothing half done counts"
-_asked_to_end: list[int] = []
-
-
-def _interrupted(number: int, frame: object) -> None:
-    _asked_to_end.append(number)
-    raise KeyboardInterrupt
 
 
 def main(arguments: Sequence[str] | None = None, program: str = "python -m rmq_core.pipeline") -> int:
@@ -167,8 +161,7 @@ def main(arguments: Sequence[str] | None = None, program: str = "python -m rmq_c
     given = parser(program).parse_args(words)
     if given.command == "package":
         return _package(given.folder)
-    _asked_to_end.clear()
-    signal.signal(signal.SIGTERM, _interrupted)
+    end_on_sigterm()
     if given.command == "serve":
         return _serve(given, program)
     return _guarded(given, lambda: run(given))
@@ -194,7 +187,7 @@ def _guarded(given: argparse.Namespace, act: Callable[[], dict[str, Any]]) -> in
         return 130
     except Exception as error:
         # Whatever fails once it was asked to end has failed because of that.
-        if _asked_to_end or was_interrupted(error):
+        if asked_to_end() or was_interrupted(error):
             print(INTERRUPTED, file=sys.stderr)
             return 130
         if not isinstance(error, RMQError):

@@ -68,6 +68,52 @@ def test_sigterm_while_spark_starts_leaves_no_java_behind(client: RMQ, tmp_path:
         job.wait()
 
 
+WHERE_NOBODY_CATCHES = """
+import logging, os, signal, subprocess, sys, threading, time
+from rmq_core.pipeline.interrupts import end_on_sigterm
+
+end_on_sigterm()
+dropped, hook = [], sys.unraisablehook
+sys.unraisablehook = lambda each: (dropped.append(each.exc_type), hook(each))
+
+
+def ask() -> None:
+    os.kill(os.getpid(), signal.SIGTERM)
+    for _ in range(1_000):  # it is raised here, or soon after
+        pass
+
+
+class Finalized:
+    def __del__(self) -> None:
+        ask()
+
+
+def fork() -> None:
+    os.register_at_fork(**{sys.argv[2]: ask})
+    subprocess.Popen(["true"], preexec_fn=lambda: None).wait()
+
+
+try:
+    {"finalizer": lambda: Finalized() and None, "fork": fork}[sys.argv[1]]()
+    for _ in range(600):
+        time.sleep(0.05)
+except KeyboardInterrupt:
+    free = threading.Thread(target=logging.warning, args=["free"], daemon=True)
+    free.start()
+    free.join(30)
+    if dropped and sys.argv[1] == "fork":  # what is dropped there leaves the lock of `logging` behind
+        raise SystemExit(4) from None
+    raise SystemExit(0 if not free.is_alive() else 3) from None
+raise SystemExit(2)
+"""
+
+
+@pytest.mark.parametrize("where", [["finalizer", ""], ["fork", "before"], ["fork", "after_in_parent"]])
+def test_sigterm_is_not_lost_where_nobody_could_catch_it(where: list[str]) -> None:
+    done = subprocess.run([sys.executable, "-c", WHERE_NOBODY_CATCHES, *where], timeout=START_S, capture_output=True)
+    assert done.returncode == 0, done.stderr.decode()
+
+
 LATE = "[STREAM_FAILED] Query [id = 37f7, runId = 1] terminated with exception: Python worker failed to connect back."
 
 
