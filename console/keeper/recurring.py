@@ -54,13 +54,14 @@ class Recurrences(PeriodicTask):
             self._counted_at = time.monotonic()
         left_s = self._left_s()
         if left_s <= SOON_S:
-            # In this thread, which nobody waits for: the loop's shortest pause is too long.
-            time.sleep(max(0.0, left_s))
-            first_ms = self._due.pop(0)
-            if recurring_ticks.send_due() == recurring_ticks.AT_ONCE:
-                self._due = []  # there may be more of that time
-            while self._due and self._due[0] == first_ms:
-                self._due.pop(0)
+            # In this thread, which nobody waits for: the loop's shortest pause is too long. To the end of that
+            # millisecond, for its clock is rounded.
+            time.sleep(max(0.0, left_s) + 0.001)
+            first_ms = self._due[0]
+            if recurring_ticks.send_due() in (0, recurring_ticks.AT_ONCE):
+                self._due = []  # it was looked for too early, by a millisecond, or there may be more of that time
+            else:
+                self._due = [due_ms for due_ms in self._due if due_ms > first_ms]
             left_s = self._left_s()
         return min(max(0.0, left_s - SOON_S), LOOK_EVERY_S)
 

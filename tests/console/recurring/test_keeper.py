@@ -12,13 +12,45 @@ from django.db import DatabaseError
 from console.engine import new_async_engine
 from console.keeper.recurring import Recurrences
 from console.models import RecurringMessage, RecurringTick
-from console.outbox import clients
+from console.outbox import clients, clock
 from console.snapshots.store import LiveKeys
-from console.usecases import recurring
+from console.usecases import recurring, recurring_ticks
 from rmq_core import TopicKind
 from tests.console.conftest import Queue
 
 TICKS = 3
+
+
+@pytest.mark.django_db(transaction=True, serialized_rollback=True)
+def test_a_tick_that_was_looked_for_too_early_is_looked_for_again(
+    queue: Queue, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A clock's milliseconds are rounded: sleeping until one may end in the one before."""
+    settings.RMQ_OUTBOX = {"FAST_PATH": False}
+    now_ms = [1_800_000_000_000]
+    monkeypatch.setattr(clock, "now_ms", lambda _: now_ms[0])
+    for name, every_ms in (("first", 60_000), ("later", 90_000)):
+        recurring._save(
+            RecurringMessage(name=name, topic="mail", content="x", when="priority", value=900, every_ms=every_ms)
+        )
+    send, calls = recurring_ticks.send_due, []
+
+    def once_too_early() -> int:
+        calls.append(1)
+        early = len(calls) == 1
+        now_ms[0] -= early
+        try:
+            return send()
+        finally:
+            now_ms[0] += early
+
+    monkeypatch.setattr(recurring_ticks, "send_due", once_too_early)
+    monkeypatch.setattr(recurring, "from_code", lambda: None)
+    now_ms[0] += 60_000
+    task = Recurrences(new_async_engine(), LiveKeys(queue.client.keyspace.namespace))
+    assert task._look() == 0
+    task._look()
+    assert [tick.recurring.name for tick in RecurringTick.objects.all()] == ["first"]
 
 
 @pytest.mark.django_db(transaction=True, serialized_rollback=True)
