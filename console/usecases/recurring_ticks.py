@@ -9,18 +9,17 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from itertools import islice
 from typing import NamedTuple
 
-from django.db import connection, transaction
+from django.db import OperationalError, connection, transaction
 from django.db.models import QuerySet
 
 from console.models import RecurringMessage, RecurringTick
 from console.outbox import after_commit, claiming, clock
 from console.outbox import send as send_by_outbox
 from console.outbox.claiming import Claim
-from console.outbox.options import options
+from console.outbox.options import options as outbox_options
 from console.outbox.rows import Row
 from console.outbox.sending import write as outbox_write
 from console.recurring.rule import Recurring
@@ -50,8 +49,12 @@ def send_due() -> int:
 
     Raises `DatabaseError`.
     """
-    with suppress(Exception):  # it may be of one of them, or a tick that is there already
+    try:
         return _send_due(careful=False)
+    except OperationalError:  # of none of them: the database is away, or somebody else is writing
+        raise
+    except Exception:
+        log.debug("one cannot be sent, or a tick is there already: each is tried alone", exc_info=True)
     return _send_due(careful=True)
 
 
@@ -59,7 +62,7 @@ def _send_due(careful: bool) -> int:
     begun = time.monotonic()
     with transaction.atomic(using=DATABASE, durable=True):
         claiming.write_lock(RecurringMessage.objects.using(DATABASE))
-        each_one = _Round(claiming.new(DATABASE, options().lease_ms, clock.now_ms(DATABASE), begun), careful)
+        each_one = _Round(claiming.new(DATABASE, outbox_options().lease_ms, clock.now_ms(DATABASE), begun), careful)
         due = RecurringMessage.objects.filter(enabled=True, next_ms__lte=each_one.now_ms).order_by("next_ms")
         if connection.features.has_select_for_update:
             due = due.select_for_update(skip_locked=connection.features.has_select_for_update_skip_locked)

@@ -83,8 +83,7 @@ def _worker(name: bytes, stored: bytes, now: int) -> WorkerInfo:
 
 
 def _turns(value: Any) -> Turns:
-    numbers = dict(enumerate(value))
-    return Turns(*(_whole(numbers, place) for place in range(3)))
+    return Turns(_whole(value, "running"), _whole(value, "most"), _whole(value, "could"))
 
 
 def _refuse(constant: str) -> float:
@@ -97,7 +96,7 @@ def _text(value: Any) -> str:
     return shown(value, TEXT_MOST)
 
 
-def _whole(values: Any, name: Any) -> int:
+def _whole(values: Any, name: str) -> int:
     value = values[name]
     if type(value) is not int or abs(value) > 2**53:
         raise ValueError(f"{name} is no whole number")

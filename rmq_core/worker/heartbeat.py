@@ -101,8 +101,8 @@ class Heartbeat:
         await self._client.connection.run([request])
 
 
-def _turns(gate: Gate) -> list[int]:
-    return [gate.running, gate.most, gate.could]
+def _turns(gate: Gate) -> dict[str, int]:
+    return {"running": gate.running, "most": gate.most, "could": gate.could}
 
 
 def _version() -> str:

@@ -122,7 +122,9 @@ def test_a_topic_with_fewer_turns_is_marked(stack: Stack, open_page: Callable[..
         "host": "here", "pid": 8, "topics": ["letters", "parcels"], "started_ms": 1, "threads": 8, "in_flight": 0,
         "done": 0, "failed": 0, "done_per_s": 0.0, "stuck": 0, "version": "1", "state": "running", "stale": 0,
         "slots": {}, "session": "shared", "session_for_ms": 0, "weight": 1, "versions": {},
-        "turns": {"letters": [1, 7, 7], "parcels": [2, 3, 7]},
+        "turns": {
+            "letters": {"running": 1, "most": 7, "could": 7}, "parcels": {"running": 2, "most": 3, "could": 7},
+        },
     }  # fmt: skip
     fleet = open_page("/workers/")
     with stack.client() as client:
