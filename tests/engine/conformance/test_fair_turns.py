@@ -117,9 +117,9 @@ async def test_a_priority_that_has_no_room_in_a_turn_is_lowered_and_told(bench: 
     topic = await bench.topic(max_retries=1)
     for priority in (1_048_576, FAIR_PRIORITY_MAX + 1, FAIR_PRIORITY_MAX, 50):
         await bench.q.send_many("work", [PriorityMessage(f"{priority}-{n}", priority, tenant="a") for n in range(2)])
-    await bench.q.reject(await bench.take_one())
-    await bench.q.nack(await bench.take_one())
-    released = await bench.q.take("work", 2)
+    dead, failed, *released = await bench.q.take("work", 4)
+    await bench.q.reject(dead)
+    await bench.q.nack(failed)
     topic = await bench.redefine(topic, fair=True)
     assert (await bench.inspector.sample(["work"]))[0].counters.rescheduled == 0
     await bench.q.release(released)
