@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from array import array
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
@@ -17,6 +18,17 @@ LEVEL = 3
 LARGEST = 256 * 1_048_576
 """A block that claims to hold more was not written by us."""
 _WIDTH = 8
+
+
+class _OfThread(threading.local):
+    """Neither may be used by two threads at once; making one costs more than most of what it does."""
+
+    def __init__(self) -> None:
+        self.compressor = zstandard.ZstdCompressor(level=LEVEL)
+        self.decompressor = zstandard.ZstdDecompressor()
+
+
+_here = _OfThread()
 
 
 class Unreadable(ValueError):
@@ -35,7 +47,7 @@ def pack(about: dict[str, Any], columns: Sequence[Iterable[int]]) -> bytes:
         values.byteswap()
     raw = values.tobytes()
     planes = b"".join(raw[weight::_WIDTH] for weight in range(_WIDTH))
-    return zstandard.ZstdCompressor(level=LEVEL).compress(msgpack.packb([FORMAT, about, lengths, planes]))
+    return _here.compressor.compress(msgpack.packb([FORMAT, about, lengths, planes]))
 
 
 def unpack(data: bytes) -> tuple[dict[str, Any], list[array[int]]]:
@@ -44,7 +56,7 @@ def unpack(data: bytes) -> tuple[dict[str, Any], list[array[int]]]:
         size = zstandard.frame_content_size(data)
         if not 0 <= size <= LARGEST:
             raise Unreadable(f"it claims to hold {size} bytes")  # noqa: TRY301
-        form, about, lengths, planes = msgpack.unpackb(zstandard.ZstdDecompressor().decompress(data))
+        form, about, lengths, planes = msgpack.unpackb(_here.decompressor.decompress(data))
         count = sum(lengths)
         if form != FORMAT or len(planes) != count * _WIDTH or not isinstance(about, dict):
             raise Unreadable(f"it is damaged, or of a newer release (format {form})")  # noqa: TRY301

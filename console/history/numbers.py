@@ -14,6 +14,8 @@ _SCALES = [1000 if name in RATES else 1 for name in POINT[1:]]
 _PRESENT = POINT.index("backlog") - 1
 """A column that has a value in every row."""
 _MOST = 2**61
+_CELL = 8
+"""Bytes of one."""
 
 
 class NumbersBlock:
@@ -22,7 +24,7 @@ class NumbersBlock:
     def __init__(self, tier: Tier, start_ms: int) -> None:
         self.tier = tier
         self.start_ms = start_ms
-        self._columns = [array("q", bytes(8 * tier.rows)) for _ in _SCALES]
+        self._columns = [array("q", bytes(_CELL * tier.rows)) for _ in _SCALES]
 
     def put(self, point: Point) -> None:
         """Take a row in; its time is that of its step's beginning."""
@@ -44,10 +46,9 @@ class NumbersBlock:
 
     def pack(self) -> bytes:
         """Rows behind the last are left out, and of a column that never changes all values but the first."""
-        used = 1 + max((place for place, cell in enumerate(self._columns[_PRESENT]) if cell), default=-1)
+        used = -(-len(self._columns[_PRESENT].tobytes().rstrip(b"\0")) // _CELL)
         columns = [column[:used] for column in self._columns]
-        same = [used > 0 and column.count(column[0]) == used for column in columns]
-        written = [column[:1] if each else steps_between(column) for column, each in zip(columns, same, strict=True)]
+        written = [column[:1] if used and _same(column) else steps_between(column) for column in columns]
         return pack({"names": POINT[1:], "rows": used}, written)
 
     @classmethod
@@ -74,8 +75,14 @@ def _column(written: Sequence[int], about: dict[str, Any], rows: int) -> array[i
     used = about.get("rows")
     if not isinstance(used, int) or not 0 <= used <= rows or len(written) not in (1, used):
         raise Unreadable(f"a column has {len(written)} of {used} rows")
-    values = summed(written) if len(written) == used else [*written] * used
-    return array("q", values + [0] * (rows - used))
+    column = array("q", summed(written)) if len(written) == used else array("q", written) * used
+    column.frombytes(bytes(_CELL * (rows - used)))
+    return column
+
+
+def _same(column: array[int]) -> bool:
+    """Whether all of its values are the same. As bytes: nearly all columns are asked, each time they are written."""
+    return column.tobytes() == column[:1].tobytes() * len(column)
 
 
 def _names(about: dict[str, Any]) -> list[str]:

@@ -71,10 +71,11 @@ class AlertDeliveries(PeriodicTask):
 
     def __init__(self, engine: AsyncEngine, keys: LiveKeys) -> None:
         super().__init__(engine, keys)
+        self._database = DatabaseThread()
         self._sending: dict[int, asyncio.Task[None]] = {}
 
     async def round(self) -> None:
-        for receiver, some in (await with_database(delivering.due, now_ms())).items():
+        for receiver, some in (await self._database.call(delivering.due, now_ms())).items():
             if receiver not in self._sending:
                 sending = asyncio.create_task(with_database(delivering.deliver, some, now_ms))
                 self._sending[receiver] = sending
@@ -83,6 +84,7 @@ class AlertDeliveries(PeriodicTask):
     async def close(self) -> None:
         """What is being sent is marked before we go: another keeper would send it again."""
         await asyncio.gather(*self._sending.values(), return_exceptions=True)
+        await self._database.close()
 
     def _sent(self, receiver: int, sending: asyncio.Task[None]) -> None:
         del self._sending[receiver]

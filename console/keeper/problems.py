@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from console.keeper.tracker import Numbers
 from console.outbox.figures import Figures
@@ -48,8 +48,7 @@ class Problem:
         return asdict(self)
 
 
-@dataclass(frozen=True)
-class TopicState:
+class TopicState(NamedTuple):
     """What is known of one topic. `dead_before`: dead letters a few minutes ago; `ledger_gaps`: of the last samples.
     `unowned`: slots without an owner though the topic's workers own slots. `journal`: of a topic that has one."""
 

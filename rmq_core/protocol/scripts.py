@@ -43,6 +43,12 @@ def _lines(path: str) -> Iterator[str]:
         yield from [line] if included == line else _lines(included)
 
 
+class Often(tuple[Any, ...]):
+    """Arguments of a call that is made again and again, none of them a number: the transport keeps their bytes."""
+
+    packed: bytes | None = None
+
+
 class Call(NamedTuple):
     """One script call. ``fixed``: the arguments that come first, the same in many calls.
 

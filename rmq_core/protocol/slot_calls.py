@@ -8,7 +8,7 @@ from typing import Any
 from rmq_core.model.group import Group
 from rmq_core.model.topic import Topic
 from rmq_core.protocol.keys import ENTRY_STATS, STATS, Keyspace
-from rmq_core.protocol.scripts import Call, script
+from rmq_core.protocol.scripts import Call, Often, script
 from rmq_core.protocol.takes import policy, policy_at
 
 
@@ -63,7 +63,7 @@ def changed(keys: Sequence[str], slots: int, seen: Iterable[bytes]) -> Call:
     """Which of so many slots must be read again; ``keys``: the `stats_keys` of each, as many of one as of another;
     ``seen``: per slot its counters at the last look and the time until which that look holds.
     """
-    return Call(script("changed"), tuple(keys), (b"%d" % (len(keys) // slots), *seen))
+    return Call(script("changed"), tuple(keys), Often((b"%d" % (len(keys) // slots), *seen)))
 
 
 def stats_keys(keyspace: Keyspace, topic: Topic, slot: int) -> tuple[str, ...]:

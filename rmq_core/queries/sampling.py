@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
+from operator import is_
 from typing import Any, NamedTuple
 
 from rmq_core.errors import RMQError
@@ -35,6 +36,21 @@ class _Question(NamedTuple):
     seen: list[bytes]
 
 
+class _Asked(NamedTuple):
+    """A call, the slots it asks for, and the names of their topics."""
+
+    call: Call
+    places: list[tuple[Topic, int]]
+    names: Sequence[str]
+
+
+class _Together(NamedTuple):
+    """Questions, and the calls that ask them."""
+
+    questions: list[_Question]
+    asked: list[_Asked]
+
+
 class SampleCache:
     """The last picture of every slot, so that a slot where nothing happened is not read again; and which definitions
     could not be read."""
@@ -42,6 +58,7 @@ class SampleCache:
     def __init__(self) -> None:
         self.topics: dict[str, TopicSample] = {}
         self.questions: dict[str, _Question] = {}
+        self.calls: dict[tuple[str, int], _Together] = {}
         self.unreadable: tuple[Unreadable, ...] = ()
 
 
@@ -77,16 +94,16 @@ def sample(
     def ask(calls: list[Call]) -> Sequence[Request]:
         return Within(calls, ANOTHER_NODE_MS) if spread else calls
 
-    replies = yield ask([call for call, _ in questions])
+    replies = yield ask([each.call for each in questions])
     clock: dict[str, int] = {}
     stale: list[tuple[Topic, int]] = []
-    for (_, places), reply in zip(questions, replies, strict=True):
+    for call, reply in zip(questions, replies, strict=True):
         if isinstance(reply, RMQError):
-            lost |= {topic.name: reply for topic, _ in places}
+            lost |= dict.fromkeys(call.names, reply)
         else:
             at_ms, positions = reply
-            clock |= {topic.name: at_ms for topic, _ in places}
-            stale += (places[position - 1] for position in positions)
+            clock |= dict.fromkeys(call.names, at_ms)
+            stale += (call.places[position - 1] for position in positions)
     fresh: dict[str, dict[int, SlotSample]] = {}
     for some in batches(each for each in stale if each[0].name not in lost):
         rows = yield ask([snapshot(keyspace, topic, slot) for topic, slot in some])
@@ -108,21 +125,52 @@ def sample(
     return [cache.topics[topic.name] for topic in topics]
 
 
-def _calls(
-    keyspace: Keyspace, cache: SampleCache, topics: Sequence[Topic], size: int
-) -> list[tuple[Call, list[tuple[Topic, int]]]]:
-    """Calls that ask at most ``size`` slots each for changes, and which these are."""
-    calls = []
+def _calls(keyspace: Keyspace, cache: SampleCache, topics: Sequence[Topic], size: int) -> list[_Asked]:
+    """Calls that ask at most ``size`` slots each for changes; the same ones, as long as nothing happens in theirs."""
+    calls: list[_Asked] = []
+    known, cache.calls = cache.calls, {}
     for of_groups in (False, True):
         asked = [_question(keyspace, cache, topic) for topic in topics if topic.is_group is of_groups]
-        places = list(chain.from_iterable(each.places for each in asked))
-        keys = list(chain.from_iterable(each.keys for each in asked))
-        seen = list(chain.from_iterable(each.seen for each in asked))
-        for at in range(0, len(places), size):
-            to, each = at + size, len(keys) // len(places)
-            call = changed(keys[at * each : to * each], len(places[at:to]), seen[at * 2 : to * 2])
-            calls.append((call, places[at:to]))
+        for questions in _together(asked, size):
+            first = questions[0].places[0][0].name, size
+            before = known.get(first)
+            if before is None or not _are(before.questions, questions):
+                before = _Together(questions, _asking(questions, size))
+            cache.calls[first] = before
+            calls += before.asked
     return calls
+
+
+def _together(questions: Sequence[_Question], size: int) -> Iterator[list[_Question]]:
+    """As many in a row as have ``size`` slots or fewer; one that has more is alone."""
+    some: list[_Question] = []
+    slots = 0
+    for question in questions:
+        slots += len(question.places)
+        if some and slots > size:
+            yield some
+            some, slots = [], len(question.places)
+        some.append(question)
+    if some:
+        yield some
+
+
+def _asking(questions: Sequence[_Question], size: int) -> list[_Asked]:
+    places = list(chain.from_iterable(each.places for each in questions))
+    keys = list(chain.from_iterable(each.keys for each in questions))
+    seen = list(chain.from_iterable(each.seen for each in questions))
+    each = len(keys) // len(places)
+    asked = []
+    for at in range(0, len(places), size):
+        to = at + size
+        call = changed(keys[at * each : to * each], len(places[at:to]), seen[at * 2 : to * 2])
+        asked.append(_Asked(call, places[at:to], [*dict.fromkeys(topic.name for topic, _ in places[at:to])]))
+    return asked
+
+
+def _are(some: Sequence[object], others: Sequence[object]) -> bool:
+    """Whether these are the same objects."""
+    return len(some) == len(others) and all(map(is_, some, others))
 
 
 def _question(keyspace: Keyspace, cache: SampleCache, topic: Topic) -> _Question:

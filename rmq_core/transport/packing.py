@@ -9,7 +9,7 @@ from typing import Any
 from hiredis import pack_command
 from redis.exceptions import DataError
 
-from rmq_core.protocol.scripts import Call
+from rmq_core.protocol.scripts import Call, Often
 
 
 def spelled(command: Iterable[Any]) -> tuple[Any, ...]:
@@ -29,17 +29,25 @@ def packed(request: Call | tuple[Any, ...]) -> bytes:
     if type(request) is not Call:
         return bytes(pack_command(spelled(request)))
     script, keys, args, fixed = request
-    arguments = pack_command(args if type(args) is tuple else spelled(args))
     beginning = _beginning(script.sha, tuple(keys), fixed)
     count = 3 + len(keys) + len(fixed) + len(args)
-    return b"*%d\r\n%b%b" % (count, beginning, arguments[arguments.index(b"\n") + 1 :])
+    if type(args) is not Often:
+        arguments = _arguments(args if type(args) is tuple else spelled(args))
+    else:
+        arguments = args.packed = args.packed or _arguments(args)
+    return b"*%d\r\n%b%b" % (count, beginning, arguments)
+
+
+def _arguments(args: tuple[Any, ...]) -> bytes:
+    """Without how many there are."""
+    arguments: bytes = pack_command(args)
+    return arguments[arguments.index(b"\n") + 1 :]
 
 
 @lru_cache(4096)
 def _beginning(sha: str, keys: tuple[str, ...], fixed: tuple[Any, ...]) -> bytes:
     """What all calls of a script for a slot have in common: packing it costs as much as all the rest of a send."""
-    command: bytes = pack_command(spelled(("EVALSHA", sha, len(keys), *keys, *fixed)))
-    return command[command.index(b"\n") + 1 :]
+    return _arguments(spelled(("EVALSHA", sha, len(keys), *keys, *fixed)))
 
 
 class Packer:

@@ -149,7 +149,7 @@ def codes(*states: TopicState, server: ServerInfo | None = None, workers: tuple[
         (state(ready=5, lag_ms=10_001), "lagging"),
         (state(dead=3, dead_before=1), "dead_growing"),
         (state(dead=3, dead_before=3), "dead"),  # they stay, and nobody has said that they may
-        (replace(state(dead=3, dead_before=3), unacknowledged=1), "dead"),
+        (state(dead=3, dead_before=3)._replace(unacknowledged=1), "dead"),
         (state(topic=replace(TOPIC, paused=True), ready=5), "paused"),
         (state(oldest_ms=2 * TOPIC.visibility_timeout_ms + 1), "stuck"),
         (state(gaps=(2, 2)), "ledger"),
@@ -170,8 +170,8 @@ def test_each_problem_is_found(wrong: TopicState, code: str) -> None:
         state(workers=0, ready=5, out_s=3.0),  # somebody takes without being a worker
         state(lag_ms=9_999),
         state(order_keys=3, order_ms=9_999),
-        replace(state(dead=3, dead_before=3), unacknowledged=0),
-        replace(state(dead=3, dead_before=1), unacknowledged=0),  # somebody has seen them grow
+        state(dead=3, dead_before=3)._replace(unacknowledged=0),
+        state(dead=3, dead_before=1)._replace(unacknowledged=0),  # somebody has seen them grow
         state(gaps=(0, 2)),  # seen once: the sample was not one instant
         state(oldest_ms=TOPIC.visibility_timeout_ms),
     ],
