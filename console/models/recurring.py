@@ -79,7 +79,8 @@ class RecurringMessage(models.Model):
         default_permissions = ()
         verbose_name = _("recurring message")
         verbose_name_plural = _("recurring messages")
-        indexes = [models.Index(fields=["enabled", "next_ms"], name="console_recurring_next")]
+        # Of those that are enabled: SQLite asks for a boolean in a way that no index of its values is used for.
+        indexes = [models.Index(fields=["next_ms"], condition=models.Q(enabled=True), name="console_recurring_due")]
 
     def __str__(self) -> str:
         return self.name

@@ -327,3 +327,20 @@ def test_old_ticks_are_forgotten(time: Clock) -> None:
     assert recurring_ticks.forget_old() == 0
     time.now_ms += recurring_ticks.KEEP_MS + 1
     assert recurring_ticks.forget_old() == 1
+
+
+def test_what_is_due_is_looked_for_by_an_index(queue: Queue, time: Clock) -> None:
+    """Of ten thousand definitions the few that are due; each tick asks for them."""
+    define()
+    time.now_ms += MINUTE_MS
+    with CaptureQueriesContext(
+        connection,
+    ) as asked:
+        assert recurring_ticks.send_due() == 1
+        assert len(recurring_ticks.next_due_ms()) == 1
+    looks = [each["sql"] for each in asked if 'FROM "console_recurringmessage"' in each["sql"]]
+    assert len(looks) == 2
+    for look in looks:
+        with connection.cursor() as cursor:
+            cursor.execute(f"EXPLAIN QUERY PLAN {look}".replace("%", "%%"))
+            assert "console_recurring_due" in str(cursor.fetchall()), look
