@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import math
 import time
 
 from console.engine import AsyncEngine
@@ -12,6 +14,8 @@ from console.snapshots.store import LiveKeys
 from console.threads import DatabaseThread
 from console.usecases import recurring, recurring_ticks
 
+log = logging.getLogger("console.keeper")
+
 LOOK_EVERY_S = 1.0
 """How long a change of a definition may go unnoticed."""
 SOON_S = 0.1
@@ -19,17 +23,20 @@ AHEAD = 100
 """Times that one question brings."""
 COUNT_EVERY_S = 5.0
 FORGET_EVERY_S = 3_600.0
+CODE_EVERY_S = 60.0
 
 
 class Recurrences(PeriodicTask):
-    """Sleeps until the next tick, but not longer than `LOOK_EVERY_S`. `failing`: definitions that cannot be sent."""
+    """Sleeps until the next tick, but not longer than `LOOK_EVERY_S`. `failing`: definitions that cannot be sent, and
+    names of `RECURRING` that cannot be read."""
 
     name = "sending recurring messages"
 
     def __init__(self, engine: AsyncEngine, keys: LiveKeys) -> None:
         super().__init__(engine, keys)
         self._database = DatabaseThread()
-        self._has_code = False
+        self._code_at = 0.0
+        self._unread: list[str] = []
         self._clock = SteadyClock()
         self._forgot_at = 0.0
         self._counted_at = 0.0
@@ -42,15 +49,14 @@ class Recurrences(PeriodicTask):
         self.every_s = await self._database.call(self._look)
 
     def _look(self) -> float:
-        if not self._has_code:
-            recurring.from_code()
-            self._has_code = True
+        if time.monotonic() >= self._code_at:
+            self._read_code()
         if time.monotonic() - self._forgot_at > FORGET_EVERY_S:
             if self._clock.is_steady(clock.now_ms(recurring_ticks.DATABASE)):
                 recurring_ticks.forget_old()
             self._forgot_at = time.monotonic()
         if time.monotonic() - self._counted_at > COUNT_EVERY_S:
-            self.failing = recurring_ticks.failing()
+            self.failing = recurring_ticks.failing() + len(self._unread)
             self._counted_at = time.monotonic()
         left_s = self._left_s()
         if left_s <= SOON_S:
@@ -64,6 +70,14 @@ class Recurrences(PeriodicTask):
                 self._due = [due_ms for due_ms in self._due if due_ms > first_ms]
             left_s = self._left_s()
         return min(max(0.0, left_s - SOON_S), LOOK_EVERY_S)
+
+    def _read_code(self) -> None:
+        """Once; but what cannot be read is tried again, and goes on as it was meanwhile."""
+        before, self._unread = self._unread, recurring.from_code()
+        for problem in self._unread:
+            if problem not in before:
+                log.error("%s; what it has declared before goes on", problem)
+        self._code_at = time.monotonic() + CODE_EVERY_S if self._unread else math.inf
 
     def _left_s(self) -> float:
         """Until the next tick, as far as is known: what was defined since the last question is not."""

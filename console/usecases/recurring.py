@@ -128,12 +128,20 @@ def find(user: User, name: str) -> RecurringMessage:
     return found
 
 
-def from_code() -> None:
-    """Make the definitions of code those that `RECURRING` names. Raises `ConfigurationError`."""
-    wanted = {each.name: each for path in options().recurring for each in _declared(path)}
+def from_code() -> list[str]:
+    """Make the definitions of code those that `RECURRING` names. Returns what is wrong with those it cannot read: then
+    nothing is taken back, for they may have declared it.
+    """
+    wanted: dict[str, Recurring] = {}
+    problems = []
+    for path in options().recurring:
+        try:
+            wanted |= {each.name: each for each in _declared(path)}
+        except ConfigurationError as error:
+            problems.append(str(error))
     with transaction.atomic(using=DATABASE):
-        ours = RecurringMessage.objects.filter(origin=Origin.CODE)
-        ours.exclude(name__in=wanted).delete()
+        if not problems:
+            RecurringMessage.objects.filter(origin=Origin.CODE).exclude(name__in=wanted).delete()
         known = {row.name: row for row in RecurringMessage.objects.filter(name__in=wanted)}
         for name, rule in wanted.items():
             row = known.get(name) or RecurringMessage(name=name)
@@ -144,13 +152,15 @@ def from_code() -> None:
                 setattr(row, key, value)
             row.origin = Origin.CODE
             _save(row)
+    return problems
 
 
 def _declared(path: str) -> Iterable[Recurring]:
     try:
         found = import_string(path.replace(":", "."))
-    except ImportError as error:
-        raise ConfigurationError(f"RECURRING names {path!r}, which cannot be imported: {error}") from error
+    except Exception as error:  # whatever that module does
+        said = f"{type(error).__name__}: {error}"
+        raise ConfigurationError(f"RECURRING names {path!r}, which cannot be imported: {said}") from error
     several = [found] if isinstance(found, Recurring) else found
     if not isinstance(several, Iterable) or not all(isinstance(each, Recurring) for each in several):
         raise ConfigurationError(f"RECURRING names {path!r}, which is neither a Recurring nor a list of them")

@@ -17,6 +17,7 @@ from console.snapshots.store import LiveKeys
 from console.usecases import recurring, recurring_ticks
 from rmq_core import TopicKind
 from tests.console.conftest import Queue
+from tests.support.console_options import set_options
 
 TICKS = 3
 
@@ -45,12 +46,39 @@ def test_a_tick_that_was_looked_for_too_early_is_looked_for_again(
             now_ms[0] += early
 
     monkeypatch.setattr(recurring_ticks, "send_due", once_too_early)
-    monkeypatch.setattr(recurring, "from_code", lambda: None)
+    monkeypatch.setattr(recurring, "from_code", list)
     now_ms[0] += 60_000
     task = Recurrences(new_async_engine(), LiveKeys(queue.client.keyspace.namespace))
     assert task._look() == 0
     task._look()
     assert [tick.recurring.name for tick in RecurringTick.objects.all()] == ["first"]
+
+
+@pytest.mark.django_db(transaction=True, serialized_rollback=True)
+def test_code_that_cannot_be_read_is_said_and_tried_again(
+    queue: Queue, settings: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What has been declared goes on meanwhile."""
+    settings.RMQ_OUTBOX = {"FAST_PATH": False}
+    monkeypatch.setattr("console.keeper.recurring.CODE_EVERY_S", 0.0)
+    set_options(settings, RECURRING=["tests.console.recurring.broken:DECLARED"])
+    recurring._save(
+        RecurringMessage(
+            name="old", topic="mail", content="x", when="priority", value=900, every_ms=60_000, origin="code"
+        )
+    )
+    RecurringMessage.objects.update(next_ms=clock.now_ms(recurring_ticks.DATABASE))
+    task = Recurrences(new_async_engine(), LiveKeys(queue.client.keyspace.namespace))
+    task._look()
+    task._look()
+    assert task.failing == 1
+    assert caplog.text.count("cannot be imported") == 1
+    assert RecurringTick.objects.exists()
+    set_options(settings, RECURRING=[])
+    monkeypatch.setattr("console.keeper.recurring.COUNT_EVERY_S", -1.0)
+    task._look()
+    assert task.failing == 0
+    assert not RecurringMessage.objects.exists()
 
 
 @pytest.mark.django_db(transaction=True, serialized_rollback=True)

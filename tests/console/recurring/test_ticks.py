@@ -17,7 +17,6 @@ from console.outbox.relay import Relay
 from console.recurring import Recurring
 from console.usecases import recurring, recurring_ticks
 from rmq_core import TopicKind
-from rmq_core.errors import ConfigurationError
 from tests.console.conftest import Queue
 from tests.support.console_options import set_options
 
@@ -315,9 +314,30 @@ def test_code_defines_changes_and_takes_back(time: Clock, settings: Any, monkeyp
     recurring.from_code()
     (left,) = RecurringMessage.objects.all()
     assert (left.name, left.enabled) == ("tidy", False), "what somebody has disabled stays so"
-    set_options(settings, RECURRING=["tests.console.recurring.test_ticks:MINUTE_MS"])
-    with pytest.raises(ConfigurationError, match="neither a Recurring"):
-        recurring.from_code()
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("tests.console.recurring.test_ticks:MINUTE_MS", "neither a Recurring"),
+        ("tests.console.recurring.nobody:DECLARED", "ModuleNotFoundError"),
+        ("tests.console.recurring.broken:DECLARED", "ZeroDivisionError"),
+    ],
+)
+def test_one_name_in_code_that_cannot_be_read_keeps_nothing_else_from_its_ticks(
+    time: Clock, settings: Any, path: str, words: str
+) -> None:
+    (tidy,) = DECLARED[1:]
+    recurring._save(
+        RecurringMessage(
+            name="old", topic="mail", content="x", when="priority", value=900, every_ms=1_000, origin="code"
+        )
+    )
+    set_options(settings, RECURRING=[path, "tests.console.recurring.test_ticks:DECLARED"])
+    (problem,) = recurring.from_code()
+    assert path in problem
+    assert words in problem
+    assert {row.name for row in RecurringMessage.objects.all()} == {"summary", tidy.name, "old"}, "who declared it?"
 
 
 def test_old_ticks_are_forgotten(time: Clock) -> None:

@@ -1,0 +1,3 @@
+"""A module of somebody who has made a mistake."""
+
+DECLARED = 1 // 0
