@@ -175,10 +175,7 @@ local function set_right(id, copies)
   forget({id}, {STORE, RETRY, PREPARE, DEAD})
 end
 
-if ARGV[POLICY + 3] == '2' then
-  redis.call('HDEL', STATS, 'told')
-end
-local statuses, at = {}, FIRST
+local untrue, statuses, at = ARGV[POLICY + 3] == '2', {}, FIRST
 while at <= #ARGV do
   local id, seen, n = ARGV[at], ARGV[at + 1], tonumber(ARGV[at + 2])
   local status = 2
@@ -186,6 +183,10 @@ while at <= #ARGV do
     local copies = {}
     for i = 1, n do
       copies[i] = read_copy(ARGV[at + 2 + i])
+    end
+    if untrue then
+      redis.call('HDEL', STATS, 'told')
+      untrue = false
     end
     set_right(id, copies)
     count('repaired', 1)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from rmq_core.model.ids import MessageRef
+from rmq_core.ops import repairs
+from rmq_core.ops.repairs import Repair
 from tests.engine.journal.conftest import Journaled
 
 
@@ -27,3 +30,19 @@ def test_a_journal_that_came_later(journaled: Journaled) -> None:
     journaled.rmq.ack(journaled.rmq.take("work"))
     journaled.redefine(journal="events")
     assert not told(journaled)
+
+
+def test_a_repair_that_does_nothing_leaves_it(journaled: Journaled) -> None:
+    """Only what is set right, of which the journal has told what never was, makes the counters worth nothing."""
+    topic = journaled.define()
+    journaled.send("a", "b")
+    refs = [MessageRef(0, "a"), MessageRef(0, "b")]
+    run, keyspace = journaled.rmq.run, journaled.rmq.keyspace
+    seen = run(repairs.scores(keyspace, topic, refs))
+    wanted = [Repair(ref, of, repairs.as_it_is(of)) for ref, of in zip(refs, seen, strict=True)]
+    (taken,) = journaled.rmq.take("work")
+    moved, left = sorted(wanted, key=lambda each: each.ref.id != taken.id)
+    done = run(repairs.set_right(keyspace, topic, [moved], untrue=True))
+    assert ([each.status for each in done], told(journaled)) == (["in_flight"], True)
+    done = run(repairs.set_right(keyspace, topic, [moved, left], untrue=True))
+    assert ([each.status for each in done], told(journaled)) == (["in_flight", "done"], False)
