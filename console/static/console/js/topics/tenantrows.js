@@ -1,6 +1,5 @@
 // Rows of tenants that stay where they are while their figures change, so that a button can be pressed.
 import { focusedElement, h, replace, setText } from "../core/dom.js";
-import { fill, gettext } from "../core/text.js";
 
 /**
  * `label`: what stands there instead of a name.
@@ -54,6 +53,6 @@ export class TenantRows {
 
 /** A name that begins or ends with a space is in quotes, or it would look like another one. */
 function nameCell(/** @type {string} */ tenant) {
-  const shown = tenant === tenant.trim() ? tenant : fill(gettext("“%(name)s”"), { name: tenant });
+  const shown = tenant === tenant.trim() ? tenant : `“${tenant}”`;
   return h("td", { class: "rc-mono rc-tenant" }, h("bdi", {}, shown));
 }
