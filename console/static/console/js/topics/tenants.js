@@ -88,7 +88,7 @@ export class Tenants {
     this.any = found.fair || found.tenants.length > 0;
     this.stand(Boolean(this.live.replay));
     this.turns.hidden = !found.fair;
-    this.turnRows.show(turnsOf(found.turns));
+    if (found.fair) this.turnRows.show(turnsOf(found.turns));
     this.rows.show(
       found.tenants.map((each) => ({
         tenant: each.tenant,
