@@ -1,4 +1,6 @@
 // The Definition tab: the form, the plan before saving, conflicts, the history, deleting.
+
+import { param } from "../core/address.js";
 import { codeOf, get, getTagged, ofTopic, post, put, remove, wrongFields } from "../core/api.js";
 import { byId, h, icon, replace } from "../core/dom.js";
 import { page, topicAddress } from "../core/page.js";
@@ -61,8 +63,17 @@ export class DefinitionTab {
     });
     replace(byId("rc-tab"), this.notice, this.element, this.revisions.element, this.danger());
     this.changed(0);
+    this.goTo(param("field"));
     this.revisions.load();
     addEventListener("beforeunload", (event) => this.form.edited().length && !this.leaving && event.preventDefault());
+  }
+
+  /** Another page has named the field that somebody wants to change. */
+  goTo(/** @type {string} */ name) {
+    const field = name && document.getElementById(`rc-field-${name}`);
+    if (!field) return;
+    field.scrollIntoView({ block: "center" });
+    field.focus({ preventScroll: true });
   }
 
   take(/** @type {Live.TopicMessage} */ message) {

@@ -180,6 +180,7 @@ export class LiveTab {
     if (message.type === "topic") {
       this.series.add(message.point);
       this.frame = message;
+      this.tenants?.follow(message.topic.version);
     }
     if (message.type === "details") this.details = message;
   }
