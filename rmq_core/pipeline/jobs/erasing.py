@@ -272,7 +272,7 @@ class _Run:
     def _forget(self, gone: DataFrame, contents: DataFrame | None) -> None:
         """Leaves one version of the closing state, which knows nothing of these messages."""
         if (self._open(gone) or contents is not None) and (state := self._state()):
-            state.merge(state.run or "", state.known, gone, contents)
+            state.merge(state.new_name(2), state.run or "", state.known, gone, contents)
         if state := self._state():
             messages = {folder for each in state.known.values() for folder in each.messages}
             versions.keep_only(self._session, state.path, state.version or "", messages)
