@@ -17,7 +17,7 @@ from rmq_core.errors import PipelineError
 from rmq_core.pipeline import files
 from rmq_core.pipeline.archive import erasures, redacted
 from rmq_core.pipeline.archive.archived import Archive
-from rmq_core.pipeline.archive.bases import who
+from rmq_core.pipeline.archive.bases import messages_of
 from rmq_core.pipeline.jobs.archive import archive
 from rmq_core.pipeline.jobs.erasing import Left, erase
 from rmq_core.pipeline.jobs.reconcile import Inputs, reconcile
@@ -83,7 +83,7 @@ def test_who_is_meant(spark: Any, server: EmbeddedRedis, tmp_path: Path) -> None
             raw.xtrim(client.keyspace.slot("news", slot).store, maxlen=0)
         archive(spark, options, str(path), compacting=False)
         older = Archive(spark, str(path)).read().selectExpr("*", "topic of").drop("basis")
-        found = who(older.selectExpr("*", "cast(null as binary) basis").where("topic = 'news'"), [], [b"42"])
+        found = messages_of(older.selectExpr("*", "cast(null as binary) basis").where("topic = 'news'"), [], [b"42"])
         assert [(row.slot, bytes(row.id)) for row in found.collect()] == [(slot_for(b"42", 2), b"5-1")], "of its body"
         did = erase(spark, options, str(path), slot_bases=[b"42"], reason="asked")
         assert (did.messages, did.left, did.mentioning) == (4, (), 0)

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rmq_core.errors import ConfigurationError, PipelineError
 from rmq_core.model.ids import id_to_text
 from rmq_core.ops.mentions import Gone
-from rmq_core.pipeline.archive import bases as whose
 from rmq_core.pipeline.archive import data_set, erasures, mentions, redacted
 from rmq_core.pipeline.archive.archived import Archive
+from rmq_core.pipeline.archive.bases import messages_of
 from rmq_core.pipeline.archive.lock import ArchiveLock, RestoreLock
 from rmq_core.pipeline.files import seen_here
 from rmq_core.pipeline.jobs.living import Place, living
@@ -230,7 +230,7 @@ class _Run:
         events = self._kept.read().withColumn("of", redacted.base_of("topic"))
         if self._options.topics:
             events = events.where(F.col("of").isin([name.partition("@")[0] for name in self._options.topics]))
-        known = whose.who(events, ids, bases).limit(MOST + 1).collect()
+        known = messages_of(events, ids, bases).limit(MOST + 1).collect()
         slots: dict[tuple[str, bytes], set[int | None]] = {}
         for row in known:
             slots.setdefault((row.of, bytes(row.id)), set()).update([row.slot] if row.named else [])
