@@ -22,9 +22,9 @@ def separated(thousands: str, fraction: str) -> Iterator[None]:
         _SEPARATORS.reset(token)
 
 
-def number(value: float, digits: int = 0) -> str:
-    """A count, or with ``digits`` a fraction."""
-    return _written(f"{value:,.{digits}f}" if digits else f"{value:,}")
+def number(value: float, places: int = 0) -> str:
+    """A count, or with ``places`` a fraction."""
+    return _written(f"{value:,.{places}f}" if places else f"{value:,}")
 
 
 def digits(value: float) -> str:

@@ -67,8 +67,9 @@ def _send_due(careful: bool) -> int:
         if connection.features.has_select_for_update:
             due = due.select_for_update(skip_locked=connection.features.has_select_for_update_skip_locked)
         found = list(due[:AT_ONCE])
+        send = each_one.send_alone if careful else each_one.send
         for row in found:
-            each_one.send_alone(row) if careful else each_one.send(row)
+            send(row)
         claim = each_one.leased()
     after_commit.send_leased(claim)
     return len(found)

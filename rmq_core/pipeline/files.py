@@ -109,7 +109,8 @@ def folders(session: SparkSession, path: str) -> list[str]:
 
 
 def tree(session: SparkSession, path: str) -> list[tuple[str, int, int]]:
-    """Every file below a folder: its path from there, its size, and when it was changed (ms)."""
+    """Every file below a folder: its path from there, its size, and when it was changed (ms). What others rename or
+    remove meanwhile may be missing."""
     hadoop = _hadoop(session, path)
     local = _local(path) if hadoop is None else None
     if hadoop is not None and hadoop[0].getUri().getScheme() == "file":  # thousands of files, thousands of calls
@@ -118,7 +119,10 @@ def tree(session: SparkSession, path: str) -> list[tuple[str, int, int]]:
         found = []
         for folder, _, names in os.walk(local):
             for name in names:
-                status = (each := Path(folder, name)).stat()
+                try:
+                    status = (each := Path(folder, name)).stat()
+                except FileNotFoundError:
+                    continue
                 found.append((str(each.relative_to(local)), status.st_size, status.st_mtime_ns // 1_000_000))
         return found
     assert hadoop is not None

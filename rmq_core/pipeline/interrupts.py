@@ -55,6 +55,7 @@ def _dropped(unraisable: sys.UnraisableHookArgs) -> None:
 
 
 def _again(number: int) -> None:
-    again = threading.Timer(AGAIN_S, signal.raise_signal, [number])
+    # To the main thread itself: one that waits for Java would not be woken by what another thread has got.
+    again = threading.Timer(AGAIN_S, signal.pthread_kill, [threading.main_thread().ident, number])
     again.daemon = True
     again.start()

@@ -14,13 +14,15 @@ import pytest
 from rmq_core import RMQ, Addressed, Control, PriorityMessage, StreamMessage, Topic, TopicKind
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.errors import PipelineError
-from rmq_core.pipeline.archive import redacted
+from rmq_core.pipeline import files
+from rmq_core.pipeline.archive import erasures, redacted
 from rmq_core.pipeline.archive.archived import Archive
-from rmq_core.pipeline.archive.bases import who
+from rmq_core.pipeline.archive.bases import messages_of
 from rmq_core.pipeline.jobs.archive import archive
 from rmq_core.pipeline.jobs.erasing import Left, erase
 from rmq_core.pipeline.jobs.reconcile import Inputs, reconcile
 from rmq_core.pipeline.sources.options import SourceOptions
+from rmq_core.pipeline.state import closing
 from rmq_core.pipeline.state.closing import ClosingState
 from rmq_core.protocol.keys import slot_for
 
@@ -81,7 +83,7 @@ def test_who_is_meant(spark: Any, server: EmbeddedRedis, tmp_path: Path) -> None
             raw.xtrim(client.keyspace.slot("news", slot).store, maxlen=0)
         archive(spark, options, str(path), compacting=False)
         older = Archive(spark, str(path)).read().selectExpr("*", "topic of").drop("basis")
-        found = who(older.selectExpr("*", "cast(null as binary) basis").where("topic = 'news'"), [], [b"42"])
+        found = messages_of(older.selectExpr("*", "cast(null as binary) basis").where("topic = 'news'"), [], [b"42"])
         assert [(row.slot, bytes(row.id)) for row in found.collect()] == [(slot_for(b"42", 2), b"5-1")], "of its body"
         did = erase(spark, options, str(path), slot_bases=[b"42"], reason="asked")
         assert (did.messages, did.left, did.mentioning) == (4, (), 0)
@@ -141,3 +143,45 @@ def test_what_closes_after_an_erasure_keeps_nothing(
         reconciling.join()
     assert [str(error) for error in caught] == ["messages were erased from the archive meanwhile: run it again"]
     assert not any(b"ann" in repr(row).encode() for row in rows_of(path))
+
+
+@pytest.mark.parametrize("stopped", [False, True], ids=["erased", "asked to end"])
+def test_what_is_erased_while_a_state_is_made_one_is_in_none(
+    spark: Any, server: EmbeddedRedis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stopped: bool
+) -> None:
+    """The last step of closing reads again what it has carried so far."""
+    path, options = tmp_path / "archive", SourceOptions(server.url, "whose", (), 4)
+    with RMQ(server.url, "whose") as client:
+        define(client, "orders")
+        client.send("orders", PriorityMessage("mine", priority=50, key="ann"))
+        archive(spark, options, str(path), compacting=False)
+    merge = ClosingState.merge
+
+    def erased_meanwhile(state: ClosingState, *given: Any) -> None:
+        merge(state, *given)
+        if stopped:
+            raise KeyboardInterrupt
+        begun = erasures.begin(spark, str(path), "asked", {("orders", b"ann")}, 1)
+        erasures.end(spark, str(path), begun, 1)
+
+    monkeypatch.setattr(closing, "DELTAS_MOST", 0)
+    monkeypatch.setattr(ClosingState, "merge", erased_meanwhile)
+    with pytest.raises(KeyboardInterrupt if stopped else PipelineError):
+        reconcile(spark, Inputs(options, str(path), str(tmp_path / "reports")))
+    assert [each for each in (path / "state").rglob("*") if not each.name.startswith(".")] == []
+
+
+def test_whether_anything_was_erased_is_told_by_a_listing(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Records of large erasures are large, and every round asks. Each step of one is another answer."""
+    begun = erasures.begin(spark, str(tmp_path), "asked", {("orders", b"ann")}, 1)
+    answers = [erasures.known(spark, str(tmp_path))]
+    erasures.end(spark, str(tmp_path), begun, 0)
+    (tmp_path / erasures.FOLDER / "renamed-meanwhile.json").symlink_to("gone")
+    with monkeypatch.context() as patched:
+        patched.setattr(files, "read_text", None)
+        answers.append(erasures.known(spark, str(tmp_path)))
+    assert [len(each) for each in answers] == [1, 1] and answers[0] != answers[1]
+    (size_of_begun,), (size_of_ended,) = ([size for _, size, _ in each] for each in answers)
+    assert size_of_ended > size_of_begun, "also where the clock of the files is coarse"

@@ -69,11 +69,15 @@ def test_sigterm_while_spark_starts_leaves_no_java_behind(client: RMQ, tmp_path:
 
 
 WHERE_NOBODY_CATCHES = """
-import logging, os, signal, subprocess, sys, threading, time
+import logging, os, signal, socket, subprocess, sys, threading
 from rmq_core.pipeline.interrupts import end_on_sigterm
 
 end_on_sigterm()
 dropped, hook = [], sys.unraisablehook
+java, answers = socket.socketpair()
+late = threading.Timer(30, answers.send, [b"2"])
+late.daemon = True
+late.start()
 sys.unraisablehook = lambda each: (dropped.append(each.exc_type), hook(each))
 
 
@@ -95,9 +99,10 @@ def fork() -> None:
 
 try:
     {"finalizer": lambda: Finalized() and None, "fork": fork}[sys.argv[1]]()
-    for _ in range(600):
-        time.sleep(0.05)
+    java.recv(1)  # one long wait, as that for a job of Spark
 except KeyboardInterrupt:
+    if late.finished.is_set():  # it has not been woken, and would have waited as long as Spark works
+        raise SystemExit(5) from None
     free = threading.Thread(target=logging.warning, args=["free"], daemon=True)
     free.start()
     free.join(30)

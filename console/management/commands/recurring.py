@@ -67,7 +67,7 @@ class Command(BaseCommand):
         if not rows:
             self.stdout.write("no recurring messages")
         for row in rows:
-            state = f"next {_time(row.next_ms)}" if row.enabled and row.next_ms is not None else "no more ticks"
+            state = "no more ticks" if row.next_ms is None else f"next {_time(row.next_ms)}"
             state = state if row.enabled else "disabled"
             failed = f"  {shown(row.error)}" if row.error else ""
             every = row.cron or f"every {row.every_ms} ms"

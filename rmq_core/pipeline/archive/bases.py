@@ -15,7 +15,7 @@ _WITH_BASIS = b"%d:%b" % (len(BASIS), BASIS)
 """Stands in every entry of a stream that has a slot basis (and in some that have none)."""
 
 
-def who(events: DataFrame, ids: Collection[bytes], bases: Collection[bytes]) -> DataFrame:
+def messages_of(events: DataFrame, ids: Collection[bytes], bases: Collection[bytes]) -> DataFrame:
     """Rows (``of``, ``slot``, ``id``, ``named``) of messages with these ids (``slot`` null: in all slots), or slot
     bases, by which an id in another slot is another message. Not ``named``: those that have one of the bases for an id,
     and are of another one. ``events``: with ``of``, their topic."""

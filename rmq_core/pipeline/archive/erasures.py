@@ -99,13 +99,10 @@ def write(session: SparkSession, path: str, erasure: Erasure) -> None:
     files.write_text(session, f"{path}/{FOLDER}/{erasure.name}.json", json.dumps(asdict(erasure)))
 
 
-def known(session: SparkSession, path: str) -> set[str]:
-    """The erasures there were, each with a digest of its record: that one has ended since is another set, too."""
-    if not files.seen_here(session):
-        return set()
-    folder = f"{path}/{FOLDER}"
-    texts = {name: files.read_text(session, f"{folder}/{name}") or "" for name in files.files(session, folder)}
-    return {f"{name} {hashlib.sha256(text.encode()).hexdigest()}" for name, text in texts.items()}
+def known(session: SparkSession, path: str) -> set[tuple[str, int, int]]:
+    """The erasures there were, as a listing tells: that one has ended makes its record longer, and is another set."""
+    listed = files.tree(session, f"{path}/{FOLDER}") if files.seen_here(session) else []
+    return {each for each in listed if each[0].endswith(".json")}
 
 
 def without_erased(ledger: DataFrame, path: str) -> DataFrame:

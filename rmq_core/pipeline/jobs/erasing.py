@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rmq_core.errors import ConfigurationError, PipelineError
 from rmq_core.model.ids import id_to_text
 from rmq_core.ops.mentions import Gone
-from rmq_core.pipeline.archive import bases as whose
 from rmq_core.pipeline.archive import data_set, erasures, mentions, redacted
 from rmq_core.pipeline.archive.archived import Archive
+from rmq_core.pipeline.archive.bases import messages_of
 from rmq_core.pipeline.archive.lock import ArchiveLock, RestoreLock
 from rmq_core.pipeline.files import seen_here
 from rmq_core.pipeline.jobs.living import Place, living
@@ -230,7 +230,7 @@ class _Run:
         events = self._kept.read().withColumn("of", redacted.base_of("topic"))
         if self._options.topics:
             events = events.where(F.col("of").isin([name.partition("@")[0] for name in self._options.topics]))
-        known = whose.who(events, ids, bases).limit(MOST + 1).collect()
+        known = messages_of(events, ids, bases).limit(MOST + 1).collect()
         slots: dict[tuple[str, bytes], set[int | None]] = {}
         for row in known:
             slots.setdefault((row.of, bytes(row.id)), set()).update([row.slot] if row.named else [])
@@ -272,7 +272,7 @@ class _Run:
     def _forget(self, gone: DataFrame, contents: DataFrame | None) -> None:
         """Leaves one version of the closing state, which knows nothing of these messages."""
         if (self._open(gone) or contents is not None) and (state := self._state()):
-            state.merge(state.run or "", state.known, gone, contents)
+            state.merge(state.new_name(2), state.run or "", state.known, gone, contents)
         if state := self._state():
             messages = {folder for each in state.known.values() for folder in each.messages}
             versions.keep_only(self._session, state.path, state.version or "", messages)

@@ -77,7 +77,7 @@ class ClosingState:
     others: dict[str, Covered] = field(default_factory=dict)
     scratch: dict[str, str] = field(default_factory=dict)
     now: dict[str, unchanged.Folders] = field(default_factory=dict)
-    erased: set[str] = field(default_factory=set)
+    erased: set[tuple[str, int, int]] = field(default_factory=set)
 
     @property
     def path(self) -> str:
@@ -172,15 +172,26 @@ class ClosingState:
     ) -> str:
         """Writes the next version; returns its name. ``tables``: ``messages``, as `schemas.STEPS`, ``windows``, and
         `TABLES`. Raises `PipelineError`, and leaves nothing, where messages were erased meanwhile."""
-        folder = f"{batch_name(self.number + 1)}-{uuid.uuid4().hex[:8]}"
+        folder = self.new_name(1)
+        merged = self.new_name(2)
         try:
-            self._close(folder, topics, run, tables, forks)
-        except Exception:
+            known = self._close(folder, topics, run, tables, forks)
+            if any(len(each.messages) > DELTAS_MOST for each in known.values()):
+                self.merge(merged, run, known)
+                self.check_erased()
+        except BaseException:  # also when it is asked to end
             # What it has read may have been erased since, and nobody comes back for it.
-            with suppress(Exception):  # the first error says more
-                versions.drop(self.archive.session, self.path, folder)
+            for name in (merged, folder):
+                with suppress(Exception):  # the first error says more
+                    versions.drop(self.archive.session, self.path, name)
             raise
+        versions.prune(self.archive.session, self.path, FORMAT, PARTED)
+        self.known = {topic: known[topic] for topic in topics}
         return folder
+
+    def new_name(self, steps: int) -> str:
+        """Of the version that comes so many after this one."""
+        return f"{batch_name(self.number + steps)}-{uuid.uuid4().hex[:8]}"
 
     def _close(
         self,
@@ -189,7 +200,7 @@ class ClosingState:
         run: str,
         tables: Mapping[str, DataFrame],
         forks: list[tuple[str, int, int]],
-    ) -> None:
+    ) -> dict[str, Covered]:
         whole = any(len(each.windows) >= DELTAS_MOST for each in self.known.values())
         for name, frame in tables.items():
             if name == "windows" and whole and (old := self.windows()) is not None:
@@ -218,10 +229,7 @@ class ClosingState:
         self.check_erased()
         self._write(folder, run, known)
         self.check_erased()  # one that began just then has not seen it
-        if any(len(each.messages) > DELTAS_MOST for each in known.values()):
-            self.merge(run, known)
-        versions.prune(self.archive.session, self.path, FORMAT, PARTED)
-        self.known = {topic: known[topic] for topic in topics}
+        return known
 
     def _write(self, folder: str, run: str, known: dict[str, Covered]) -> None:
         said: dict[str, Any] = {
@@ -238,18 +246,18 @@ class ClosingState:
 
     def merge(
         self,
+        folder: str,
         run: str,
         known: dict[str, Covered],
         without: DataFrame | None = None,
         contents: DataFrame | None = None,
     ) -> None:
-        """One folder of messages instead of many: of each what was carried last, nothing of those that have ended, nor
-        of those ``without`` (see `redacted.of_messages`). ``contents``: which have another content by now (see
-        `mentions.CHANGED`)."""
+        """A version with one folder of messages instead of many: of each what was carried last, nothing of those that
+        have ended, nor of those ``without`` (see `redacted.of_messages`). ``contents``: which have another content by
+        now (see `mentions.CHANGED`)."""
         from pyspark.sql import functions as F
         from pyspark.sql.window import Window
 
-        folder = f"{batch_name(self.number + 2)}-{uuid.uuid4().hex[:8]}"
         rows = ClosingState(self.archive, known=known).carried()
         if rows is None:
             return

@@ -53,7 +53,7 @@ def _one_by_priorities_of_headers(page: Page, queue: Queue, topic: str) -> None:
     page.select_option("select[name=target]", stream)
     expect(page.get_by_label("Priority from header")).to_be_hidden()
     page.select_option("select[name=target]", target)
-    page.get_by_label("Priority from header").fill("rank")
+    page.get_by_label("Priority from header").fill(" rank ")
     page.locator("dialog button[type=submit]").click()
     row = page.locator(".rc-routes tbody tr").filter(has_text=topic)
     expect(row).to_contain_text("priority 100 · priority from header:rank")

@@ -70,3 +70,9 @@ async def contents(bench: Bench, name: str) -> list[bytes]:
     if (await bench.q.topic(name)).is_stream:
         return [entry.content for entry in (await bench.q.read(name, limit=1_000)).entries]
     return [delivery.content for delivery in await bench.drain(name)]
+
+
+async def ready(bench: Bench, name: str, n: int) -> bool:
+    """Whether so many messages of a topic may be taken now."""
+    (sample,) = await bench.inspector.sample([name])
+    return bool(sample.ready == n)

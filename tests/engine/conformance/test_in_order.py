@@ -102,7 +102,10 @@ async def test_a_version_that_was_handled_is_outdated_and_one_that_waits_merges(
 async def test_one_that_blocks_is_listed_and_handled_or_skipped(bench: Bench, how: str) -> None:
     await bench.topic(in_order=True, max_retries=0)
     await bench.q.send_many("work", [made(1), made(2, expires_ms=1 if how == "expired" else 0), made(3)])
+    sent_ms = await bench.now_ms()
     await bench.q.ack(await bench.take_one())
+    if how == "expired":
+        await bench.until(lambda: _past(bench, sent_ms + 1), "it to expire, not to be taken within its millisecond")
     if how == "dead":
         await bench.q.nack(await bench.take_one())
     elif how == "removed":
@@ -115,6 +118,10 @@ async def test_one_that_blocks_is_listed_and_handled_or_skipped(bench: Bench, ho
     else:
         await (bench.control.requeue if how == "dead" else bench.control.restore)("work", "a#2")
     assert await texts(bench) == (["a3"] if how == "expired" else ["a2", "a3"])
+
+
+async def _past(bench: Bench, ms: int) -> bool:
+    return await bench.now_ms() > ms
 
 
 async def _blocked(bench: Bench, awaited: str) -> bool:

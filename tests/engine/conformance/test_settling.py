@@ -89,7 +89,7 @@ async def test_no_retries_means_dead_at_the_first_failure(bench: Bench, kind: To
 
 
 async def test_back_off_doubles_up_to_its_most(bench: Bench) -> None:
-    await bench.topic(backoff_ms=1_000, backoff_max_ms=5_000)
+    await bench.topic(backoff_ms=FAR_MS, backoff_max_ms=5 * FAR_MS)
     delivery = await send_and_take(bench)
     waits = []
     for _ in range(4):
@@ -100,7 +100,7 @@ async def test_back_off_doubles_up_to_its_most(bench: Bench) -> None:
         assert await bench.q.take("work") == []
         await bench.control.run_now("work", ["a"])
         delivery = await bench.take_one()
-    assert waits == [1_000, 2_000, 4_000, 5_000]
+    assert waits == [FAR_MS, 2 * FAR_MS, 4 * FAR_MS, 5 * FAR_MS]
     assert delivery.attempt == 5
 
 

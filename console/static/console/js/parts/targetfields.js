@@ -98,7 +98,7 @@ export class TargetFields {
     const kind = VALUES[this.kind];
     /** @type {Target} */
     const target = { topic: this.topic.value };
-    const from = this.fromBox.hidden ? "" : this.from.value;
+    const from = this.fromBox.hidden ? "" : this.from.value.trim();
     if (from) target.priority_from = `header:${from}`;
     if (kind && !(from && !this.value.value.trim())) {
       if (!/^\d+$/.test(this.value.value.trim()))
