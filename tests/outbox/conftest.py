@@ -31,6 +31,7 @@ FAST_MARIADB: dict[str, str | int] = {
     "innodb-flush-log-at-trx-commit": 0,
     "innodb-buffer-pool-size": "32M",
     "innodb-log-file-size": "16M",
+    "innodb-lock-wait-timeout": 2,
     "character-set-server": "latin1",  # as it comes, but for Debian
 }
 
