@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import dj_database_url
-import pymysql
 import pytest
 from django.db import connections
 from django.db.migrations.executor import MigrationExecutor
@@ -24,6 +23,11 @@ from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.errors import EmbeddedServerError
 from tests.support.keys import remove_keys_of
 from tests.support.missing import missing
+
+try:
+    import pymysql
+except ImportError:  # `make venv` was not run since it is among what the tests need
+    pymysql = None  # type: ignore[assignment]
 
 LEASE_MS = 5_000
 FAST_POSTGRES: dict[str, str | int] = {"fsync": "off", "synchronous_commit": "off", "shared_buffers": "32MB"}
@@ -69,6 +73,8 @@ def mariadb() -> Iterator[EmbeddedMariaDB]:
         mariadb_program()
     except EmbeddedServerError as error:
         missing(str(error))
+    if pymysql is None:
+        missing("the driver for MariaDB is not installed (make venv)")
     pymysql.install_as_MySQLdb()
     with EmbeddedMariaDB(settings=FAST_MARIADB, time_zone="Europe/Berlin") as server:
         yield server

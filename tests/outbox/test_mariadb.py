@@ -12,11 +12,12 @@ from django.db import DatabaseError, connections, transaction
 from console import outbox
 from console.outbox import acts, claiming, clock
 from console.outbox.acts import Which
+from console.outbox.figures import all_figures
 from console.outbox.models import OutboxMessage
 from console.outbox.rows import row_of
 from rmq_core import RMQ
 from tests.outbox.conftest import Shop
-from tests.outbox.test_relay import claim, contents, write
+from tests.outbox.test_relay import claim, contents, hang_up, write
 from tests.support.waiting import wait_until
 
 LEVELS = ["read committed", "repeatable read", "serializable", None]
@@ -188,6 +189,14 @@ def test_the_clock_goes_on_in_the_hour_that_comes_twice(shop: Shop, now_ms: int)
 
 
 # -- the database goes away ------------------------------------------------------------------------------------------
+
+
+def test_a_look_finds_a_database_again_that_had_gone_away(shop: Shop, another: ThreadPoolExecutor) -> None:
+    write(shop, "1")
+    another.submit(ask, shop.alias, "SELECT 1").result()
+    another.submit(hang_up, shop.alias).result()
+    assert "onnection" in all_figures()[0].problem or "gone away" in all_figures()[0].problem
+    assert all_figures()[0].waiting == 1
 
 
 def test_a_database_that_takes_no_writes_is_one_that_is_away(shop: Shop) -> None:
