@@ -283,7 +283,7 @@ def _database_of(url: str) -> dict[str, Any]:
         parsed = {**dj_database_url.parse(url)}
     except Exception:  # whatever it says may hold the password
         raise ValueError("must be an address such as postgres://user:password@host/name.") from None
-    if not parsed["ENGINE"].endswith(("sqlite3", "postgresql", "postgis")):
+    if not str(parsed["ENGINE"]).endswith(("sqlite3", "postgresql", "postgis")):
         raise ValueError(
             "must be PostgreSQL, such as postgres://user:password@host/name, or SQLite: the console keeps its own"
             " tables in no other database."
