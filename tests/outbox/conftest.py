@@ -36,6 +36,7 @@ FAST_MARIADB: dict[str, str | int] = {
     "innodb-buffer-pool-size": "32M",
     "innodb-log-file-size": "16M",
     "innodb-lock-wait-timeout": 2,
+    "max-allowed-packet": "1M",
     "character-set-server": "latin1",  # as it comes, but for Debian
 }
 

@@ -169,6 +169,18 @@ def test_any_text_is_kept_where_the_database_has_latin_letters_only(
     assert shop.rows.get().tenant == "店🐇"
 
 
+def test_half_of_a_packet_has_room_and_more_is_refused_with_its_transaction(shop: Shop) -> None:
+    shop.topic()
+    half = b"\xff" * 500 * 1_024
+    with transaction.atomic(using=shop.alias):
+        outbox.send("mail", half, priority=900, using=shop.alias)
+    with pytest.raises(DatabaseError), transaction.atomic(using=shop.alias):
+        shop.order(1)
+        outbox.send("mail", half * 2, priority=900, using=shop.alias)
+    assert (shop.orders(), shop.step().sent) == (0, 1)
+    assert [each.content for each in shop.rmq.take("mail", 5)] == [half]
+
+
 def test_names_that_differ_by_their_case_are_two(shop: Shop) -> None:
     write(shop, "1", topic="unborn")
     shop.step()
