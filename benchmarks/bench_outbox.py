@@ -1,6 +1,6 @@
-"""The outbox: messages a second that one relay brings from the database into the queue, SQLite's and PostgreSQL's.
+"""The outbox: messages a second that one relay brings from a database (SQLite, PostgreSQL, MariaDB) into the queue.
 
-The rows are there when the clock starts; each is leased, sent and marked, as durably as both do it by default.
+The rows are there when the clock starts; each is leased, sent and marked, as durably as they do it by default.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pathlib import Path
 from benchmarks.harness import NotMeasured, PrivateRedis, Report, alternate_many, at_least, repeats_for
 from benchmarks.processes import output_of
 from rmq_core import RMQ, Topic, TopicKind
+from rmq_core.embedded.mariadb import EmbeddedMariaDB, mariadb_program
 from rmq_core.embedded.postgres import EmbeddedPostgres, postgres_programs
 from rmq_core.errors import EmbeddedServerError
 
@@ -49,6 +50,12 @@ def on_postgres(server: PrivateRedis, rows: int) -> Mapping[str, float]:
         return relayed(server, rows, database.url)
 
 
+def on_mariadb(server: PrivateRedis, rows: int) -> Mapping[str, float]:
+    """The same in a MariaDB."""
+    with EmbeddedMariaDB() as database:
+        return relayed(server, rows, database.url)
+
+
 def main(quick: bool) -> None:
     rows = 20_000 if quick else 100_000
     databases: dict[str, Callable[[PrivateRedis, int], Mapping[str, float]]] = {"SQLite": on_sqlite}
@@ -56,6 +63,8 @@ def main(quick: bool) -> None:
     try:
         postgres_programs()
         databases["PostgreSQL"] = on_postgres
+        mariadb_program()
+        databases["MariaDB"] = on_mariadb
     except EmbeddedServerError as error:
         absent = str(error)
     with PrivateRedis() as server:
@@ -66,9 +75,11 @@ def main(quick: bool) -> None:
         if "PostgreSQL" in databases:
             with EmbeddedPostgres() as database:
                 report.versions = {"postgresql": database.version}
+        if "MariaDB" in databases:
+            report.versions |= {"mariadb": EmbeddedMariaDB().version}
         for name, figures in series.items():
-            report.add(RATE, figures[RATE], "/s", subject=name, bar=BARS[name])
+            report.add(RATE, figures[RATE], "/s", subject=name, bar=BARS.get(name))
             report.add(CPU, figures[CPU], "µs", subject=name)
         report.finish()
     if absent:
-        raise NotMeasured(f"outbox of PostgreSQL: {absent}")
+        raise NotMeasured(f"the outbox of each database: {absent}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import sys
@@ -10,6 +11,9 @@ import time
 import dj_database_url
 import django
 from django.conf import settings
+
+if importlib.util.find_spec("pymysql"):
+    importlib.import_module("pymysql").install_as_MySQLdb()
 
 FILL = 5_000
 
@@ -39,9 +43,9 @@ def main() -> None:
                 OutboxMessage(**row_of("work", {"order": number, "to": "somebody@example.com"}, {"priority": 900}))
                 for number in range(start, start + FILL)
             )
-    if connection.vendor == "postgresql":
+    if connection.vendor != "sqlite":
         with connection.cursor() as cursor:
-            cursor.execute("ANALYZE rmq_outbox_message")
+            cursor.execute(f"ANALYZE {'TABLE ' if connection.vendor == 'mysql' else ''}rmq_outbox_message")
     relay = Relay("default", clients.patient())
     begun, cpu = time.monotonic(), time.process_time()
     sent = 0

@@ -23,7 +23,7 @@ MIDDLEWARE = (
 
 @register
 def what_the_console_needs(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    return [*_apps(), *_addresses(), *_layer(), *_sqlite()]
+    return [*_apps(), *_addresses(), *_layer(), *_database()]
 
 
 def _apps() -> Iterator[CheckMessage]:
@@ -55,8 +55,12 @@ def _layer() -> Iterator[CheckMessage]:
         yield Error(f"CHANNEL_LAYERS has no {alias!r}.", hint=hint, id="console.E024")
 
 
-def _sqlite() -> Iterator[CheckMessage]:
+def _database() -> Iterator[CheckMessage]:
     database = settings.DATABASES.get("default", {})
-    if database.get("ENGINE", "").endswith("sqlite3") and "transaction_mode" not in database.get("OPTIONS", {}):
+    engine = database.get("ENGINE", "").lower()
+    if any(other in engine for other in ("mysql", "oracle", "mssql")):
+        hint = "Its own tables lie in the default one. Others may have an outbox: DATABASES of RMQ_OUTBOX."
+        yield Error("The console needs PostgreSQL or SQLite as its database.", hint=hint, id="console.E026")
+    if engine.endswith("sqlite3") and "transaction_mode" not in database.get("OPTIONS", {}):
         hint = 'Set "OPTIONS": {"transaction_mode": "IMMEDIATE", "timeout": 20} of DATABASES["default"].'
         yield Warning("Several processes of the console write to this SQLite.", hint=hint, id="console.W025")

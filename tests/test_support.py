@@ -13,9 +13,20 @@ import redis
 from rmq_core.embedded.redis import EmbeddedRedis
 from tests.conftest import pytest_runtest_setup
 from tests.support.keys import keys_of, remove_keys_of
+from tests.support.missing import missing
 from tests.support.proxy import TcpProxy
 from tests.support.scheduling import APART, FIRST
 from tests.support.waiting import wait_until, wait_until_async
+
+
+@pytest.mark.parametrize("lacks", ["MariaDB", "PostgreSQL MariaDB", " MariaDB"])
+def test_what_ci_says_that_it_lacks_is_skipped_and_all_else_fails(monkeypatch: pytest.MonkeyPatch, lacks: str) -> None:
+    monkeypatch.setenv("CI", "true")
+    monkeypatch.setenv("CI_LACKS", lacks)
+    with pytest.raises(pytest.skip.Exception):
+        missing("MariaDB is not installed")
+    with pytest.raises(pytest.fail.Exception):
+        missing("ZooKeeper is not installed")
 
 
 def test_wait_until_returns_the_first_true_value() -> None:

@@ -54,7 +54,8 @@ class Environment:
     hsts_seconds: int
     """How long browsers remember that it is HTTPS."""
     database: dict[str, Any]
-    """`postgres://user:password@host/name`, with the extra `postgres`; without it, SQLite in the data folder."""
+    """`postgres://user:password@host/name`, with the extra `postgres`; without it, SQLite in the data folder. No other
+    database."""
     redis_url: str
     """Where the queues are. Without it, that in `DATA_DIR/redis_url`, where `up` writes the address of its server."""
     console_redis_url: str
@@ -279,9 +280,15 @@ def _sub_path(value: str) -> None:
 
 def _database_of(url: str) -> dict[str, Any]:
     try:
-        return {**dj_database_url.parse(url)}
+        parsed = {**dj_database_url.parse(url)}
     except Exception:  # whatever it says may hold the password
         raise ValueError("must be an address such as postgres://user:password@host/name.") from None
+    if not str(parsed["ENGINE"]).endswith(("sqlite3", "postgresql", "postgis")):
+        raise ValueError(
+            "must be PostgreSQL, such as postgres://user:password@host/name, or SQLite: the console keeps its own"
+            " tables in no other database."
+        )
+    return parsed
 
 
 def _time_zone(value: str) -> None:

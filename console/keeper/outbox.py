@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from django.db import DatabaseError
+from django.db import DatabaseError, InterfaceError
 
 from console.engine import AsyncEngine
 from console.keeper.periodic import PeriodicTask
@@ -40,7 +40,7 @@ class Outboxes(PeriodicTask):
         for database in options().databases:
             try:
                 done = await self._database.call(relay(database, clients.patient()).round, MOST_S)
-            except (DatabaseError, RMQError) as error:
+            except (DatabaseError, InterfaceError, RMQError) as error:
                 problem = error
             else:
                 taken += done.taken

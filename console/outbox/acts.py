@@ -10,6 +10,7 @@ from django.db.models import QuerySet
 
 from console.outbox import clock
 from console.outbox.claiming import ERROR_MAX
+from console.outbox.conflicts import undisturbed
 from console.outbox.models import OutboxMessage
 
 State = OutboxMessage.State
@@ -34,21 +35,25 @@ def retry(database: str, which: Which) -> int:
 
     Of a lane whose row was parked, later rows may have gone already.
     """
-    with transaction.atomic(using=database):
-        found = _free(database, which)
-        lanes = list(found.values_list("lane", flat=True).distinct())
-        changed = found.update(state=State.WAITING, at_ms=0, tries=0, lease="", leased_until_ms=0)
-        _wake_lanes(database, lanes)
-    return changed
+    return undisturbed(
+        database,
+        lambda: _change(database, which, state=State.WAITING, at_ms=0, tries=0, lease="", leased_until_ms=0),
+    )
 
 
 def discard(database: str, which: Which, reason: str) -> int:
     """Rows that are parked, or wait, are never sent; returns how many. What is being sent right now is left."""
+    now_ms, error = clock.now_ms(database), f"discarded: {reason}"[:ERROR_MAX]
+    return undisturbed(
+        database, lambda: _change(database, which, state=State.DISCARDED, at_ms=now_ms, lease="", error=error)
+    )
+
+
+def _change(database: str, which: Which, **columns: object) -> int:
     with transaction.atomic(using=database):
         found = _free(database, which)
         lanes = list(found.values_list("lane", flat=True).distinct())
-        error = f"discarded: {reason}"[:ERROR_MAX]
-        changed = found.update(state=State.DISCARDED, at_ms=clock.now_ms(database), lease="", error=error)
+        changed = found.update(**columns)
         _wake_lanes(database, lanes)
     return changed
 

@@ -11,12 +11,14 @@ import time
 import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from django.db import connections, transaction
 from django.db.models import OuterRef, Q, QuerySet, Subquery
 
 from console.outbox import clock
+from console.outbox.conflicts import undisturbed
 from console.outbox.models import OutboxMessage
 from console.outbox.rows import TABLE, Row
 
@@ -24,6 +26,7 @@ State = OutboxMessage.State
 BEHIND_A_LEASE_MS = 250
 """When a row is looked at again, before which another one is being sent."""
 ERROR_MAX = 500
+HEALED_AT_ONCE = 10_000
 _FREE = {"lease": "", "leased_until_ms": 0}
 
 
@@ -62,6 +65,11 @@ def anything_due(database: str) -> bool:
 
 def claim(database: str, most: int, lease_ms: int, ids: Iterable[int] | None = None) -> Claim:
     """Lease up to ``most`` rows that are due: any, or of those with ``ids``."""
+    chosen = None if ids is None else list(ids)
+    return undisturbed(database, lambda: _claim(database, most, lease_ms, chosen))
+
+
+def _claim(database: str, most: int, lease_ms: int, ids: Sequence[int] | None) -> Claim:
     begun = time.monotonic()
     rows = _rows(database)
     with transaction.atomic(using=database):
@@ -69,7 +77,8 @@ def claim(database: str, most: int, lease_ms: int, ids: Iterable[int] | None = N
         made = new(database, lease_ms, clock.now_ms(database), begun)
         due = _due(database, made.now_ms)
         if ids is not None:
-            due = due.filter(pk__in=list(ids))
+            # In the order of their ids: or MariaDB would look for them in the order of all that waits.
+            due = due.filter(pk__in=ids).order_by("pk")
         found = [Row(*values) for values in _locked(database, due).values_list(*Row._fields)[:most]]
         found.sort()
         if found:
@@ -158,8 +167,8 @@ def sent(claim: Claim, ids: Sequence[int], keep: bool) -> int:
     """They were sent; returns how many were still ours. ``keep``: mark them, or delete them at once."""
     ours = _ours(claim, ids)
     if not keep:
-        return ours.delete()[0]
-    return ours.update(state=State.SENT, at_ms=claim.clock_ms, error="", **_FREE)
+        return undisturbed(claim.database, lambda: ours.delete()[0])
+    return _change(claim, ids, state=State.SENT, at_ms=claim.clock_ms, error="", **_FREE)
 
 
 def later(claim: Claim, ids: Sequence[int], wait_ms: int, tries: int | None = None, error: str | None = None) -> None:
@@ -169,12 +178,16 @@ def later(claim: Claim, ids: Sequence[int], wait_ms: int, tries: int | None = No
         changes["tries"] = tries
     if error is not None:
         changes["error"] = error[:ERROR_MAX]
-    _ours(claim, ids).update(**changes)
+    _change(claim, ids, **changes)
 
 
 def park(claim: Claim, ids: Sequence[int], tries: int, error: str) -> None:
     """They cannot be sent as they are: somebody has to look."""
-    _ours(claim, ids).update(state=State.PARKED, at_ms=claim.clock_ms, tries=tries, error=error[:ERROR_MAX], **_FREE)
+    _change(claim, ids, state=State.PARKED, at_ms=claim.clock_ms, tries=tries, error=error[:ERROR_MAX], **_FREE)
+
+
+def _change(claim: Claim, ids: Sequence[int], **columns: object) -> int:
+    return undisturbed(claim.database, lambda: _ours(claim, ids).update(**columns))
 
 
 def _ours(claim: Claim, ids: Sequence[int]) -> QuerySet[OutboxMessage]:
@@ -188,14 +201,21 @@ def forget(database: str, keep_ms: int, most: int) -> int:
     """Delete what was sent or discarded so long ago; nothing else ever goes. Returns how many went, up to ``most``."""
     old = _rows(database).filter(state__in=[State.SENT, State.DISCARDED], at_ms__lt=clock.now_ms(database) - keep_ms)
     ids = list(old.values_list("pk", flat=True)[:most])
-    return _rows(database).filter(pk__in=ids).delete()[0] if ids else 0
+    return undisturbed(database, lambda: _rows(database).filter(pk__in=ids).delete()[0]) if ids else 0
 
 
 def heal(database: str, longest_ms: int) -> int:
     """Rows whose time lies further ahead than any is put: the database's clock was set back. They are due now."""
     limit = clock.now_ms(database) + longest_ms
-    waiting = _rows(database).filter(state=State.WAITING)
-    return waiting.filter(Q(at_ms__gt=limit) | Q(leased_until_ms__gt=limit)).update(at_ms=0, **_FREE)
+    ahead = _rows(database).filter(Q(at_ms__gt=limit) | Q(leased_until_ms__gt=limit), state=State.WAITING)
+    # Looked for without a lock: MariaDB would lock each row that it looks at, and wait for those who write.
+    healed = 0
+    while ids := list(ahead.values_list("pk", flat=True)[:HEALED_AT_ONCE]):
+        changed = undisturbed(database, partial(ahead.filter(pk__in=ids).update, at_ms=0, **_FREE))
+        if not changed:
+            break
+        healed += changed
+    return healed
 
 
 def _rows(database: str) -> QuerySet[OutboxMessage]:

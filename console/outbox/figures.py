@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from django.db import DatabaseError
+from django.db import DatabaseError, InterfaceError, connections
 from django.db.models import Min
 
 from console.outbox import clock
@@ -60,5 +60,6 @@ def _count(rows: object) -> int:
 def _or_problem(database: str) -> Figures:
     try:
         return figures(database)
-    except DatabaseError as error:
+    except (DatabaseError, InterfaceError) as error:
+        connections[database].close_if_unusable_or_obsolete()  # or who looks again finds the same
         return Figures(database, problem=str(error).strip().partition("\n")[0] or type(error).__name__)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import pwd
 import shutil
 import signal
 import subprocess
@@ -14,12 +12,12 @@ from rmq_core.embedded.folder import DataFolder
 from rmq_core.embedded.ports import LOOPBACK
 from rmq_core.embedded.process import ServerProcess
 from rmq_core.embedded.server import EmbeddedServer
+from rmq_core.embedded.unprivileged import Unprivileged
 from rmq_core.errors import EmbeddedServerError
 from rmq_core.private_files import write_private
 
 _ROLE = "rmq"
 _INITDB_TIMEOUT_S = 120
-_UNPRIVILEGED = ("postgres", "nobody")
 _OURS = "rmq.conf"
 
 
@@ -41,8 +39,9 @@ class EmbeddedPostgres(EmbeddedServer):
         start_timeout_s: float = 60,
     ) -> None:
         self._programs = postgres_programs()
-        self._as_user = _as_user()
-        self._folder = DataFolder(dir, "postgres", owner=_unprivileged().pw_uid if self._as_user else None)
+        # SIGQUIT ends it at once.
+        self._user = Unprivileged.where_we_are_root("PostgreSQL", "postgres", dies_by="QUIT")
+        self._folder = DataFolder(dir, "postgres", owner=self._user.uid)
         self._port = port
         self._start_timeout_s = start_timeout_s
         self._settings: dict[str, str | int] = {
@@ -52,7 +51,7 @@ class EmbeddedPostgres(EmbeddedServer):
         }
         self._process = ServerProcess(
             "PostgreSQL",
-            [*self._as_user, self._programs / "postgres", "-D", self._data],
+            [*self._user.command, self._programs / "postgres", "-D", self._data],
             self._folder,
             stop_signal=signal.SIGINT,  # SIGTERM would wait for its clients
         )
@@ -83,15 +82,13 @@ class EmbeddedPostgres(EmbeddedServer):
             self._make_data()
         lines = [f"{name} = '{value}'\n" for name, value in (self._settings | {"port": port}).items()]
         write_private(self._data / _OURS, "".join(lines))
-        if self._as_user:
-            os.chown(self._data / _OURS, _unprivileged().pw_uid, _unprivileged().pw_gid)
+        self._user.give(self._data / _OURS)
         self._process.start(self._ready, self._start_timeout_s)
 
     def _make_data(self) -> None:
-        if self._as_user:
-            os.chown(self.dir, _unprivileged().pw_uid, _unprivileged().pw_gid)
+        self._user.give(self.dir)
         made = subprocess.run(
-            [*self._as_user, self._programs / "initdb", "-D", self._data, "-U", _ROLE, "-A", "trust", "-E", "UTF8",
+            [*self._user.command, self._programs / "initdb", "-D", self._data, "-U", _ROLE, "-A", "trust", "-E", "UTF8",
              "--locale=C", "--no-sync"],
             cwd=self.dir, capture_output=True, text=True, check=False, timeout=_INITDB_TIMEOUT_S,
         )  # fmt: skip
@@ -118,24 +115,3 @@ def postgres_programs() -> Path:
         if (folder / "initdb").exists() and (folder / "postgres").exists():
             return folder
     raise EmbeddedServerError("PostgreSQL is not installed (Debian and Ubuntu: the package postgresql)")
-
-
-def _unprivileged() -> pwd.struct_passwd:
-    for name in _UNPRIVILEGED:
-        try:
-            return pwd.getpwnam(name)
-        except KeyError:
-            continue
-    raise EmbeddedServerError(f"PostgreSQL does not run as root, and there is no user {' or '.join(_UNPRIVILEGED)}")
-
-
-def _as_user() -> list[str]:
-    """What comes before a program to run it as somebody else, where we are root."""
-    if os.geteuid() != 0:
-        return []
-    setpriv = shutil.which("setpriv")
-    if setpriv is None:
-        raise EmbeddedServerError("PostgreSQL does not run as root, and there is no setpriv to run it as another user")
-    user = _unprivileged()
-    # Changing the user takes back what ties the server to us; SIGQUIT ends it at once.
-    return [setpriv, f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups", "--pdeathsig=QUIT"]

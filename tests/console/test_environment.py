@@ -77,7 +77,15 @@ def test_a_bad_value_is_refused_by_name(name: str, value: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", ["nonsense", "nonsense://u:hidden@h/x", "postgres://u:hidden@h:port/x", "postgres://\udcff"]
+    "value",
+    [
+        "nonsense",
+        "nonsense://u:hidden@h/x",
+        "postgres://u:hidden@h:port/x",
+        "postgres://\udcff",
+        "mysql://u:hidden@h/x",
+        "oracle://u:hidden@h/x",
+    ],
 )
 def test_a_database_that_can_be_none_is_told_once_and_keeps_its_password(value: str) -> None:
     with pytest.raises(ImproperlyConfigured) as caught:

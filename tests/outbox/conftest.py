@@ -1,4 +1,4 @@
-"""An outbox in databases of its own, SQLite and PostgreSQL, beside a queue in the test's namespace."""
+"""An outbox in databases of its own, SQLite, PostgreSQL and MariaDB, beside a queue in the test's namespace."""
 
 from __future__ import annotations
 
@@ -17,14 +17,28 @@ from console.outbox import clients
 from console.outbox.models import OutboxMessage
 from console.outbox.relay import Done, Relay
 from rmq_core import RMQ, Topic, TopicKind
+from rmq_core.embedded.mariadb import EmbeddedMariaDB, mariadb_program
 from rmq_core.embedded.postgres import EmbeddedPostgres, postgres_programs
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.errors import EmbeddedServerError
 from tests.support.keys import remove_keys_of
 from tests.support.missing import missing
 
+try:
+    import pymysql
+except ImportError:  # `make venv` was not run since it is among what the tests need
+    pymysql = None  # type: ignore[assignment]
+
 LEASE_MS = 5_000
 FAST_POSTGRES: dict[str, str | int] = {"fsync": "off", "synchronous_commit": "off", "shared_buffers": "32MB"}
+FAST_MARIADB: dict[str, str | int] = {
+    "innodb-flush-log-at-trx-commit": 0,
+    "innodb-buffer-pool-size": "32M",
+    "innodb-log-file-size": "16M",
+    "innodb-lock-wait-timeout": 2,
+    "max-allowed-packet": "1M",
+    "character-set-server": "latin1",  # as it comes, but for Debian
+}
 
 
 def add_database(alias: str, url: str) -> None:
@@ -53,15 +67,29 @@ def postgres() -> Iterator[EmbeddedPostgres]:
         yield server
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+@pytest.fixture(scope="session")
+def mariadb() -> Iterator[EmbeddedMariaDB]:
+    """Its clock is one that is set back by an hour each autumn."""
+    try:
+        mariadb_program()
+    except EmbeddedServerError as error:
+        missing(str(error))
+    if pymysql is None:
+        missing("the driver for MariaDB is not installed (make venv)")
+    pymysql.install_as_MySQLdb()
+    with EmbeddedMariaDB(settings=FAST_MARIADB, time_zone="Europe/Berlin") as server:
+        yield server
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgres", "mariadb"])
 def alias(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, django_db_blocker: Any
 ) -> Iterator[str]:
     """The name of a database that has an outbox."""
     with django_db_blocker.unblock():
         name = f"shop_{request.param}"
-        if request.param == "postgres":
-            url = request.getfixturevalue("postgres").url
+        if request.param != "sqlite":
+            url = request.getfixturevalue(request.param).url
         else:
             url = f"sqlite:///{tmp_path_factory.mktemp('outbox')}/shop.sqlite3"
         add_database(name, url)

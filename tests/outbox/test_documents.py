@@ -1,4 +1,4 @@
-"""docs/reference/outbox.md: what it tells to write is run, its function for SQLAlchemy in both databases."""
+"""docs/reference/outbox.md: what it tells to write is run, its function for SQLAlchemy in each database."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ def url_of(alias: str) -> str:
     about = connections[alias].settings_dict
     if connections[alias].vendor == "sqlite":
         return f"sqlite:///{about['NAME']}"
-    return f"postgresql+psycopg://{about['USER']}@{about['HOST']}:{about['PORT']}/{about['NAME']}"
+    driver = "mysql+pymysql" if connections[alias].vendor == "mysql" else "postgresql+psycopg"
+    return f"{driver}://{about['USER']}@{about['HOST']}:{about['PORT']}/{about['NAME']}"
 
 
 def test_sqlalchemy_writes_what_a_relay_sends(shop: Shop) -> None:

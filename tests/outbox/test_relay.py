@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from typing import Any
 
 import pytest
-from django.db import connections, transaction
+from django.db import OperationalError, connections, transaction
 
 from console import outbox
 from console.outbox import claiming, clients, clock, delivering
@@ -286,6 +287,24 @@ def test_the_clock_of_the_relays_machine_is_nobodys_business(shop: Shop, monkeyp
 # -- the database goes away ------------------------------------------------------------------------------------------
 
 
+def hang_up(alias: str) -> None:
+    """The database ends all connections but this one."""
+    vendor = connections[alias].vendor
+    with connections[alias].cursor() as cursor:
+        if vendor == "postgresql":
+            cursor.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
+                " AND datname = current_database()"
+            )
+        elif vendor == "mysql":
+            cursor.execute(
+                "SELECT id FROM information_schema.processlist WHERE id <> connection_id() AND db = database()"
+            )
+            for (number,) in cursor.fetchall():
+                with contextlib.suppress(OperationalError):  # it has gone by itself
+                    cursor.execute(f"KILL {number}")
+
+
 def test_a_relay_goes_on_after_its_database_hung_up(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     shop.topic()
     relay = shop.relay()
@@ -295,12 +314,7 @@ def test_a_relay_goes_on_after_its_database_hung_up(shop: Shop, monkeypatch: pyt
     thread.start()
     for number in range(3):
         write(shop, f"{number}")
-        if connections[shop.alias].vendor == "postgresql":
-            with connections[shop.alias].cursor() as cursor:
-                cursor.execute(
-                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
-                    " AND datname = current_database()"
-                )
+        hang_up(shop.alias)
     for _ in range(500):
         if not OutboxMessage.objects.using(shop.alias).filter(state="waiting").exists():
             break

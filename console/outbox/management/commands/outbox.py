@@ -10,7 +10,7 @@ from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import DatabaseError
+from django.db import DatabaseError, InterfaceError
 
 from console.outbox import acts, clients
 from console.outbox.acts import Which
@@ -51,7 +51,7 @@ class Command(BaseCommand):
                 _relay()
         except ImproperlyConfigured as error:
             raise CommandError(str(error)) from None
-        except DatabaseError as error:
+        except (DatabaseError, InterfaceError) as error:
             raise CommandError(f"the database cannot be used ({error}); migrate prepares it") from None
 
     def _once(self) -> None:
