@@ -66,10 +66,13 @@ def anything_due(database: str) -> bool:
 def claim(database: str, most: int, lease_ms: int, ids: Iterable[int] | None = None) -> Claim:
     """Lease up to ``most`` rows that are due: any, or of those with ``ids``."""
     chosen = None if ids is None else list(ids)
-    return undisturbed(database, lambda: _claim(database, most, lease_ms, chosen))
+    made, woken = undisturbed(database, lambda: _claim(database, most, lease_ms, chosen))
+    if woken and not made.rows and ids is None:
+        made, _ = undisturbed(database, lambda: _claim(database, most, lease_ms, None))
+    return made
 
 
-def _claim(database: str, most: int, lease_ms: int, ids: Sequence[int] | None) -> Claim:
+def _claim(database: str, most: int, lease_ms: int, ids: Sequence[int] | None) -> tuple[Claim, int]:
     begun = time.monotonic()
     rows = _rows(database)
     with transaction.atomic(using=database):
@@ -83,7 +86,7 @@ def _claim(database: str, most: int, lease_ms: int, ids: Sequence[int] | None) -
         found.sort()
         if found:
             rows.filter(pk__in=[row.id for row in found]).update(**made.columns)
-        return filled(made, found)
+        return _filled(made, found)
 
 
 def new(database: str, lease_ms: int, now_ms: int, begun: float) -> Claim:
@@ -96,7 +99,15 @@ def filled(made: Claim, rows: list[Row]) -> Claim:
 
     They are in the order of their ids, and were leased for it in the transaction that is open.
     """
-    return replace(made, rows=_without_followers(made.database, rows, made.lease, made.now_ms)) if rows else made
+    return _filled(made, rows)[0]
+
+
+def _filled(made: Claim, rows: list[Row]) -> tuple[Claim, int]:
+    """And how many were woken that come before others of these."""
+    if not rows:
+        return made, 0
+    kept, woken = _without_followers(made.database, rows, made.lease, made.now_ms)
+    return replace(made, rows=kept), woken
 
 
 def write_lock(rows: QuerySet[Any]) -> None:
@@ -120,12 +131,16 @@ def _locked(database: str, rows: QuerySet[OutboxMessage]) -> QuerySet[OutboxMess
     return rows.select_for_update(skip_locked=features.has_select_for_update_skip_locked)
 
 
-def _without_followers(database: str, found: list[Row], lease: str, now_ms: int) -> list[Row]:
-    """Give those back before which, in their lane, another one waits that is not ours: leased, or to be tried later."""
+def _without_followers(database: str, found: list[Row], lease: str, now_ms: int) -> tuple[list[Row], int]:
+    """Give those back before which, in their lane, another one waits that is not ours: leased, or to be tried later.
+
+    Where that was itself only put back behind a lease which is over by now, what was put back there is woken, and its
+    number the second that is returned: or a few busy lanes would stand still for as long as several relays look.
+    """
     rows = _rows(database)
     last = {row.lane: row.id for row in found}
     if len(last) == 1 and not _anything_before(database, found[-1], lease):
-        return found
+        return found, 0
     # Ordered by the lane as well, which is one value: or PostgreSQL would walk through all ids for the first of it.
     before = rows.filter(state=State.WAITING, lane=OuterRef("lane"), pk__lt=OuterRef("pk")).exclude(lease=lease)
     first = Subquery(before.order_by("lane", "pk").values("pk")[:1])
@@ -135,9 +150,15 @@ def _without_followers(database: str, found: list[Row], lease: str, now_ms: int)
         if blocker is not None
     }
     if not blocked:
-        return found
-    found_before = rows.filter(pk__in=blocked.values()).values_list("pk", "at_ms", "leased_until_ms")
-    times = {pk: at_ms if leased_until_ms <= now_ms else 0 for pk, at_ms, leased_until_ms in found_before}
+        return found, 0
+    times, awake = {}, set()
+    columns = ("pk", "lane", "at_ms", "leased_until_ms", "tries")
+    for pk, lane, at_ms, leased_until_ms, tries in rows.filter(pk__in=blocked.values()).values_list(*columns):
+        is_free = leased_until_ms <= now_ms
+        times[pk] = at_ms if is_free else 0
+        if is_free and not tries and at_ms <= now_ms + BEHIND_A_LEASE_MS:
+            awake.add(lane)
+    woken = _wake(rows, awake, max(row.id for row in found), now_ms) if awake else 0
     put_back: dict[int, list[int]] = {}
     kept = []
     for row in found:
@@ -145,11 +166,17 @@ def _without_followers(database: str, found: list[Row], lease: str, now_ms: int)
         if blocker is None or row.id < blocker:
             kept.append(row)
         else:
-            at_ms = max(now_ms + BEHIND_A_LEASE_MS, times.get(blocker, 0))
+            at_ms = 0 if row.lane in awake else max(now_ms + BEHIND_A_LEASE_MS, times.get(blocker, 0))
             put_back.setdefault(at_ms, []).append(row.id)
     for at_ms, ids in put_back.items():
         rows.filter(pk__in=ids).update(at_ms=at_ms, **_FREE)
-    return kept
+    return kept, woken
+
+
+def _wake(rows: QuerySet[OutboxMessage], lanes: Iterable[int], up_to: int, now_ms: int) -> int:
+    """Rows of lanes, up to that id, that are only put back behind a lease."""
+    put_back = rows.filter(state=State.WAITING, lane__in=lanes, pk__lte=up_to, tries=0, leased_until_ms__lte=now_ms)
+    return put_back.filter(at_ms__gt=now_ms, at_ms__lte=now_ms + BEHIND_A_LEASE_MS).update(at_ms=0)
 
 
 def _anything_before(database: str, row: Row, lease: str) -> bool:
