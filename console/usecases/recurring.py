@@ -62,8 +62,10 @@ def switch(actor: Actor, row: RecurringMessage, enabled: bool, reason: str = "")
 
 def set_enabled(row: RecurringMessage, enabled: bool) -> None:
     """The same by whoever has the machine, who writes it down himself."""
+    if enabled:
+        row.rule()
     row.enabled = enabled
-    _save(row, begin=enabled)
+    _save(row)
 
 
 def remove(actor: Actor, row: RecurringMessage, reason: str) -> None:
@@ -164,10 +166,11 @@ def _columns(rule: Recurring) -> Mapping[str, Any]:
     return {**own, "content": content, "when": when, "value": rule.when[when]}
 
 
-def _save(row: RecurringMessage, *, begin: bool = False) -> None:
-    """With its next tick: where when it is sent has changed, the first from now on."""
+def _save(row: RecurringMessage) -> None:
+    """With its next tick: where when it is sent has changed, or it was disabled, the first from now on."""
     before = RecurringMessage.objects.filter(pk=row.pk).first() if row.pk else None
-    if begin or before is None or any(getattr(before, name) != getattr(row, name) for name in TIMES):
+    begins = before is None or (row.enabled and not before.enabled)
+    if begins or any(getattr(before, name) != getattr(row, name) for name in TIMES):
         plan_next(row, clock.now_ms(DATABASE))
     row.error = ""
     row.save()
