@@ -50,7 +50,9 @@ def put(actor: Actor, row: RecurringMessage, reason: str = "") -> RecurringMessa
 
 
 def switch(actor: Actor, row: RecurringMessage, enabled: bool, reason: str = "") -> RecurringMessage:
-    """Disable it, or enable it again from the next tick on. Raises `Forbidden`, `BadRequest`."""
+    """Disable it, or enable it again from the next tick on. Raises `Forbidden`, `BadRequest`, `InvalidRecurring`."""
+    if enabled:
+        row.rule()
     query = {"recurring": row.name, "enabled": enabled}
     with audited(actor, Action.RECURRING, topic=row.topic, query=query, reason=reason) as entry:
         require(actor.user, Action.RECURRING, row.topic)
@@ -63,7 +65,7 @@ def switch(actor: Actor, row: RecurringMessage, enabled: bool, reason: str = "")
 def set_enabled(row: RecurringMessage, enabled: bool) -> None:
     """The same by whoever has the machine, who writes it down himself."""
     if enabled:
-        row.rule()
+        row.rule()  # as above: what cannot be sent is not enabled
     row.enabled = enabled
     _save(row)
 
@@ -76,7 +78,10 @@ def remove(actor: Actor, row: RecurringMessage, reason: str) -> None:
         check_reason(reason, needed=True)
         if row.origin == Origin.CODE:
             raise BadRequest(gettext("It is defined in code, and changed there; here it can be disabled."))
-        row.delete()
+        with transaction.atomic(using=DATABASE):
+            # The lock that its ticks are sent with: one that came in between would be of nothing.
+            RecurringMessage.objects.filter(pk=row.pk).update(enabled=False)
+            row.delete()
         entry.done = 1
 
 

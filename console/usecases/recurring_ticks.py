@@ -79,7 +79,7 @@ def _send_due(careful: bool) -> int:
                 break
         claim = each_one.leased()
     after_commit.send_leased(claim)
-    return AT_ONCE if each_one.load >= AT_ONCE else len(found)
+    return AT_ONCE if each_one.more or each_one.load >= AT_ONCE else len(found)
 
 
 def next_due_ms(most: int = 1) -> list[int]:
@@ -111,8 +111,9 @@ def send_by_hand(row: RecurringMessage, username: str) -> RecurringTick:
 
 
 def plan_anew() -> int:
-    """Plan again what the database's clock has put far ahead, or to its end, while it was wrong; returns how many. A tick
-    that was sent meanwhile is there, and is not sent again.
+    """Plan again what the database's clock has put far ahead, or to its end, while it was wrong; returns how many.
+
+    A tick that was sent meanwhile is there, and is not sent again.
     """
     now_ms, changed = clock.now_ms(DATABASE), 0
     ahead = Q(next_tick_ms__gt=now_ms + PLAN_ANEW_MS) | Q(next_tick_ms__isnull=True)
@@ -144,6 +145,8 @@ class _Round:
         self._rests = after_commit.rests()
         self.load = 0
         """So many ticks were sent, or have cost as much."""
+        self.more = False
+        """Whether the next tick of one of them is due, too."""
 
     def leased(self) -> Claim:
         """What is sent after the commit."""
@@ -182,6 +185,7 @@ class _Round:
             row.next_ms = max(row.next_ms, due_ms, rule.due_ms(last))
             if len(due) > ALL_AT_ONCE:  # it goes on behind those that are due by now
                 row.next_ms = max(row.next_ms, self.now_ms)
+            self.more |= row.next_ms <= self.now_ms
         _rows(row).update(next_tick_ms=row.next_tick_ms, next_ms=row.next_ms, error="")
 
     def _write(self, rule: Recurring, options: SendOptions) -> int:

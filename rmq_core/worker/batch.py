@@ -203,8 +203,9 @@ class Batch:
         return some
 
     def judge(self, least_s: float = 0.0) -> tuple[int, int, float] | None:
-        """How many calls succeeded and failed since the last time, and how long a message took, in ms; None: it has been
-        busy for less than ``least_s`` since, or nothing has ended.
+        """What came of messages since the last time: how many succeeded and failed, and how many ms one took.
+
+        None: it has been busy for less than ``least_s`` since, or nothing has ended.
         """
         judged, judged_s = self._judged
         busy_s, since = self.busy_s, self._in_lane_since

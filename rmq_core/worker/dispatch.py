@@ -1,8 +1,9 @@
 """Which of a topic's batches runs next: whatever one of them has next that comes first, of those that do not run.
 
 A lane is a thread, or a task in the loop of the coroutine listeners, that goes from batch to batch. It leaves a batch
-as soon as another slot has something that comes before, or, after a while, for another topic; where the former is still on the server it ends, and is opened
-again once it is here. Lanes look at two numbers for it (`lo`, `hi`), so going on costs nothing.
+as soon as another slot has something that comes before; where that is still on the server it ends, and is opened
+again once it is here. Lanes look at two numbers for it (`lo`, `hi`), so going on costs nothing. After a while it leaves
+it for another topic, too, which may have to wait for what was taken when calls were quick.
 """
 
 from __future__ import annotations

@@ -238,7 +238,7 @@ class TopicWork:
             self._size = min(self._batch_max, self._size * 2)
 
     def runs(self, batch: Batch) -> None:
-        """Learns from one that runs for longer than one was meant to: a listener may turn slow in the middle of many."""
+        """Learns from one that takes longer than it was meant to: a listener may turn slow in the middle of many."""
         if found := batch.judge(BATCH_BUDGET_S):
             self.gate.adapt(*found)
 

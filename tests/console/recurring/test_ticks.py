@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import islice, takewhile
@@ -12,7 +13,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from console.models import RecurringMessage, RecurringTick
-from console.outbox import after_commit, clients, clock
+from console.outbox import after_commit, clients, clock, sending
+from console.outbox import options as outbox_options
 from console.outbox.models import OutboxMessage
 from console.outbox.relay import Relay
 from console.recurring import Recurring, rule
@@ -356,6 +358,18 @@ def test_a_tick_that_cannot_be_leaves_those_beside_it_sent(
     recurring_ticks.send_due()
     assert [row.ticks.count() for row in (back, bad, good)] == [2, 1, 2]
     assert len(sent_keys(queue)) == OutboxMessage.objects.filter(state="sent").count() == 5
+
+
+def test_where_nobody_relays_its_outbox_no_tick_is_left_there(time: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = dataclasses.replace(outbox_options.options(), databases=["shop"])
+    for module in (sending, recurring_ticks):
+        monkeypatch.setattr(module, "outbox_options", lambda: other)
+    row = define()
+    time.now_ms += MINUTE_MS
+    recurring_ticks.send_due()
+    row.refresh_from_db()
+    assert "relayed by nobody" in row.error
+    assert OutboxMessage.objects.count() == 0
 
 
 def test_one_more_by_hand_leaves_the_ticks_as_they_are(time: Clock) -> None:
