@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any, Literal
 
 from django.core.exceptions import ValidationError
@@ -193,8 +195,11 @@ def change_recurring(request: HttpRequest, name: RecurringName, body: RecurringC
     row = recurring.find(caller.user, name)
     given = body.model_dump(exclude_unset=True, exclude={"reason"})
     if given.keys() == {"enabled"} and given["enabled"] is not None:  # also of one that code defines
-        return _with_upcoming(recurring.switch(caller.actor, row, given["enabled"], body.reason), caller.payload)
-    return _with_upcoming(_put(request, row, body), caller.payload)
+        with _what_cannot_be():
+            recurring.switch(caller.actor, row, given["enabled"], body.reason)
+    else:
+        _put(request, row, body)
+    return _with_upcoming(row, caller.payload)
 
 
 @router.delete("/{name}", response={204: None}, url_name="recurring-delete", summary="Delete it with its history")
@@ -224,13 +229,21 @@ def ticks(request: HttpRequest, name: RecurringName, limit: Limit = 50, cursor: 
 
 
 def _put(request: HttpRequest, row: RecurringMessage, body: RecurringChange) -> RecurringMessage:
-    nullable = {"every_ms", "start_ms", "end_ms"}
+    nullable = {"every_ms", "start_ms", "end_ms", "expires_ms", "unique_for_ms"}
     for field, value in body.model_dump(exclude_unset=True, exclude={"reason", "name"}).items():
         if value is not None or field in nullable:
             setattr(row, field, value)
-    try:
+    with _what_cannot_be():
         row.clean_fields(exclude=["name"])
-        return recurring.put(caller_of(request).actor, row, body.reason)
+        recurring.put(caller_of(request).actor, row, body.reason)
+    return row
+
+
+@contextmanager
+def _what_cannot_be() -> Iterator[None]:
+    """Refuses it, and names the field."""
+    try:
+        yield
     except InvalidRecurring as error:
         field, problem = next(iter(error.problems.items()))
         raise invalid(field, problem) from None

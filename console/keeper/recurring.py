@@ -54,6 +54,7 @@ class Recurrences(PeriodicTask):
         if time.monotonic() - self._forgot_at > FORGET_EVERY_S:
             if self._clock.is_steady(clock.now_ms(recurring_ticks.DATABASE)):
                 recurring_ticks.forget_old()
+                recurring_ticks.plan_anew()
             self._forgot_at = time.monotonic()
         if time.monotonic() - self._counted_at > COUNT_EVERY_S:
             self.failing = recurring_ticks.failing() + len(self._unread)

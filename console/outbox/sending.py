@@ -45,10 +45,7 @@ def send(
     when the row is sent: see its state. Raises `InvalidMessage`, `DueInThePast`, `TransactionManagementError` outside a
     transaction, `ConfigurationError` for a database without an outbox.
     """
-    if using not in outbox_options().databases:
-        raise ConfigurationError(
-            f"the outbox of database {using!r} is relayed by nobody: add it to DATABASES of RMQ_OUTBOX, and migrate it"
-        )
+    _check_relayed(using)
     if not connections[using].in_atomic_block:
         raise TransactionManagementError(
             f"outbox.send belongs in a transaction of database {using!r}: transaction.atomic(using={using!r}), or name"
@@ -61,9 +58,17 @@ def send(
 
 def write(topic: str, content: Content, options: SendOptions, using: str, claim: Claim | None = None) -> Row:
     """For a loop that sends its rows itself, right after its transaction. Without a ``claim`` they are the relays'."""
+    _check_relayed(using)
     leased = {} if claim is None else claim.columns
     row = _write(topic, content, options, using, allow_past=False, **leased)
     return Row(*(getattr(row, name) for name in Row._fields))
+
+
+def _check_relayed(using: str) -> None:
+    if using not in outbox_options().databases:
+        raise ConfigurationError(
+            f"the outbox of database {using!r} is relayed by nobody: add it to DATABASES of RMQ_OUTBOX, and migrate it"
+        )
 
 
 def _write(

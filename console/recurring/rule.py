@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import blake2b
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Any, Literal
 
 from cronsim import CronSim, CronSimError
@@ -29,6 +29,8 @@ JITTER_MOST_MS = 3_600_000
 NAME_MAX = 100
 TEXT_MAX = 500
 CRON_MAX = 100
+COUNTED_MOST = 5_000
+"""Of a cron expression: to count on would keep everybody waiting."""
 WHENS = ("priority", "range_ms", "in_ms")
 OPTIONS = ("expires_ms", "unique_for_ms")
 Misfire = Literal["skip", "once", "all"]
@@ -105,20 +107,27 @@ class Recurring:
         tick = self._next_by_interval(after_ms) if self.every_ms else self._next_by_cron(after_ms)
         return None if tick is None or (self.end_ms is not None and tick > self.end_ms) else tick
 
-    def last_tick(self, after_ms: int, until_ms: int) -> tuple[int, int]:
-        """The last one later than ``after_ms`` and not later than ``until_ms``, which there must be; and how many."""
+    def last_ticks(self, first_ms: int, until_ms: int, most: int) -> tuple[list[int], int]:
+        """Of one and those after it, not later than ``until_ms``, the last so many, in order; and how many there are
+        (up to `COUNTED_MOST`).
+
+        The first one counts also where the rules of its zone have changed since it was planned.
+        """
         if self.every_ms:
-            first = self.next_tick(after_ms)
-            assert first is not None
             until_ms = until_ms if self.end_ms is None else min(until_ms, self.end_ms)
-            more = (until_ms - first) // self.every_ms
-            return first + more * self.every_ms, more + 1
-        last = count = 0
-        for tick in self.ticks(after_ms):
-            if tick > until_ms:
-                break
-            last, count = tick, count + 1
-        return last, count
+            count = max(0, until_ms - first_ms) // self.every_ms + 1
+            return [first_ms + number * self.every_ms for number in range(max(0, count - most), count)], count
+        found = [first_ms, *islice(self._until(first_ms, until_ms), COUNTED_MOST - 1)]
+        window_ms = most * EVERY_LEAST_MS
+        while len(found) == COUNTED_MOST:  # from an end that is closer, as far back as it has to be
+            last = list(self._until(until_ms - window_ms, until_ms))
+            if len(last) >= most:
+                return last[-most:], COUNTED_MOST
+            window_ms *= 2
+        return found[-most:], len(found)
+
+    def _until(self, after_ms: int, until_ms: int) -> Iterator[int]:
+        return takewhile(lambda tick: tick <= until_ms, self.ticks(after_ms))
 
     def due_ms(self, tick_ms: int) -> int:
         """When a tick is sent, by its jitter."""

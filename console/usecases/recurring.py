@@ -50,7 +50,9 @@ def put(actor: Actor, row: RecurringMessage, reason: str = "") -> RecurringMessa
 
 
 def switch(actor: Actor, row: RecurringMessage, enabled: bool, reason: str = "") -> RecurringMessage:
-    """Disable it, or enable it again from the next tick on. Raises `Forbidden`, `BadRequest`."""
+    """Disable it, or enable it again from the next tick on. Raises `Forbidden`, `BadRequest`, `InvalidRecurring`."""
+    if enabled:
+        row.rule()
     query = {"recurring": row.name, "enabled": enabled}
     with audited(actor, Action.RECURRING, topic=row.topic, query=query, reason=reason) as entry:
         require(actor.user, Action.RECURRING, row.topic)
@@ -62,8 +64,10 @@ def switch(actor: Actor, row: RecurringMessage, enabled: bool, reason: str = "")
 
 def set_enabled(row: RecurringMessage, enabled: bool) -> None:
     """The same by whoever has the machine, who writes it down himself."""
+    if enabled:
+        row.rule()  # as above: what cannot be sent is not enabled
     row.enabled = enabled
-    _save(row, begin=enabled)
+    _save(row)
 
 
 def remove(actor: Actor, row: RecurringMessage, reason: str) -> None:
@@ -74,7 +78,10 @@ def remove(actor: Actor, row: RecurringMessage, reason: str) -> None:
         check_reason(reason, needed=True)
         if row.origin == Origin.CODE:
             raise BadRequest(gettext("It is defined in code, and changed there; here it can be disabled."))
-        row.delete()
+        with transaction.atomic(using=DATABASE):
+            # The lock that its ticks are sent with: one that came in between would be of nothing.
+            RecurringMessage.objects.filter(pk=row.pk).update(enabled=False)
+            row.delete()
         entry.done = 1
 
 
@@ -174,10 +181,11 @@ def _columns(rule: Recurring) -> Mapping[str, Any]:
     return {**own, "content": content, "when": when, "value": rule.when[when]}
 
 
-def _save(row: RecurringMessage, *, begin: bool = False) -> None:
-    """With its next tick: where when it is sent has changed, the first from now on."""
+def _save(row: RecurringMessage) -> None:
+    """With its next tick: where when it is sent has changed, or it was disabled, the first from now on."""
     before = RecurringMessage.objects.filter(pk=row.pk).first() if row.pk else None
-    if begin or before is None or any(getattr(before, name) != getattr(row, name) for name in TIMES):
+    begins = before is None or (row.enabled and not before.enabled)
+    if begins or any(getattr(before, name) != getattr(row, name) for name in TIMES):
         plan_next(row, clock.now_ms(DATABASE))
     row.error = ""
     row.save()

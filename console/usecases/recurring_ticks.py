@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator
-from itertools import islice
+from collections.abc import Callable
 from typing import NamedTuple
 
 from django.db import OperationalError, connection, transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from console.models import RecurringMessage, RecurringTick
 from console.outbox import after_commit, claiming, clock
@@ -29,11 +28,17 @@ log = logging.getLogger("console.recurring")
 
 DATABASE = "default"
 AT_ONCE = 200
+"""Ticks of a transaction, for which others wait."""
+ALL_AT_ONCE = 50
+"""Of these, of a definition that has many to send; then others have their turn."""
+COUNTED_PER_TICK = 25
+"""So many missed ticks are counted in the time that one is sent in."""
 MISSED_AFTER_MS = 30_000
 """A tick that is sent so much later was missed: nobody was there."""
 ALL_MOST = 1_000
 """Of so many missed ticks each is sent, where each is wanted; of more, the last ones."""
 BROKEN_MS = 60_000
+PLAN_ANEW_MS = 3_600_000
 KEEP_MS = 30 * 86_400_000
 How = RecurringTick.How
 
@@ -45,7 +50,8 @@ class Tick(NamedTuple):
 
 
 def send_due() -> int:
-    """Write what is due into the outbox, and send it; returns how many definitions were looked at.
+    """Write what is due into the outbox, and send it; returns how many definitions were looked at, `AT_ONCE` where
+    there may be more.
 
     Raises `DatabaseError`.
     """
@@ -70,9 +76,11 @@ def _send_due(careful: bool) -> int:
         send = each_one.send_alone if careful else each_one.send
         for row in found:
             send(row)
+            if each_one.load >= AT_ONCE:
+                break
         claim = each_one.leased()
     after_commit.send_leased(claim)
-    return len(found)
+    return AT_ONCE if each_one.more or each_one.load >= AT_ONCE else len(found)
 
 
 def next_due_ms(most: int = 1) -> list[int]:
@@ -96,10 +104,31 @@ def plan_next(row: RecurringMessage, after_ms: int, rule: Recurring | None = Non
 def send_by_hand(row: RecurringMessage, username: str) -> RecurringTick:
     """One more message, now; the ticks go on as they would."""
     with transaction.atomic(using=DATABASE):
-        now_ms = clock.now_ms(DATABASE)
-        while row.ticks.filter(tick_ms=now_ms).exists():
+        now_ms, rule = clock.now_ms(DATABASE), row.rule()
+        # In no tick's place, or that would not be sent.
+        while rule.next_tick(now_ms - 1) == now_ms or row.ticks.filter(tick_ms=now_ms).exists():
             now_ms += 1
-        return _record(row, row.rule(), Tick(now_ms, How.BY_HAND), now_ms, _send_after_commit, username)
+        return _record(row, rule, Tick(now_ms, How.BY_HAND), now_ms, _send_after_commit, username)
+
+
+def plan_anew() -> int:
+    """Plan again what the database's clock has put far ahead, or to its end, while it was wrong; returns how many.
+
+    A tick that was sent meanwhile is there, and is not sent again.
+    """
+    now_ms, changed = clock.now_ms(DATABASE), 0
+    ahead = Q(next_tick_ms__gt=now_ms + PLAN_ANEW_MS) | Q(next_tick_ms__isnull=True)
+    for row in RecurringMessage.objects.filter(ahead, enabled=True).iterator():
+        planned = {"next_tick_ms": row.next_tick_ms, "next_ms": row.next_ms}
+        try:
+            plan_next(row, now_ms)
+        except (ValueError, TypeError):  # it says why at its tick
+            continue
+        was_ms = planned["next_tick_ms"]
+        if row.next_tick_ms is not None and (was_ms is None or row.next_tick_ms + PLAN_ANEW_MS < was_ms):
+            anew = {"next_tick_ms": row.next_tick_ms, "next_ms": row.next_ms}
+            changed += _rows(row).filter(**planned).update(**anew)
+    return changed
 
 
 def forget_old() -> int:
@@ -115,6 +144,10 @@ class _Round:
         self._claim, self._careful = claim, careful
         self._rows: list[Row] = []
         self._rests = after_commit.rests()
+        self.load = 0
+        """So many ticks were sent, or have cost as much."""
+        self.more = False
+        """Whether the next tick of one of them is due, too."""
 
     def leased(self) -> Claim:
         """What is sent after the commit."""
@@ -138,8 +171,11 @@ class _Round:
         last = row.next_tick_ms
         # A tick that a jitter puts before the one in front of it is not late for that: it comes after it. (What failed
         # is tried at a time that says nothing of when it was due.)
-        due_ms = rule.due_ms(last) if row.error or row.next_ms is None else row.next_ms
-        for tick in _due(rule, row.next_tick_ms, due_ms, self.now_ms):
+        unknown = row.error or row.next_ms is None
+        due_ms = rule.due_ms(last) if unknown else min(row.next_ms or 0, last + rule.jitter_ms)
+        due, count = _due(rule, last, due_ms, self.now_ms)
+        self.load += len(due[:ALL_AT_ONCE]) + count // COUNTED_PER_TICK
+        for tick in due[:ALL_AT_ONCE]:
             last = tick.tick_ms
             # The definition may have been set back; where nobody looks, the database refuses it.
             if not self._careful or not row.ticks.filter(tick_ms=last).exists():
@@ -148,6 +184,9 @@ class _Round:
         plan_next(row, last, rule)
         if row.next_ms is not None:
             row.next_ms = max(row.next_ms, due_ms, rule.due_ms(last))
+            if len(due) > ALL_AT_ONCE:  # it goes on behind those that are due by now
+                row.next_ms = max(row.next_ms, self.now_ms)
+            self.more |= row.next_ms <= self.now_ms
         _rows(row).update(next_tick_ms=row.next_tick_ms, next_ms=row.next_ms, error="")
 
     def _write(self, rule: Recurring, options: SendOptions) -> int:
@@ -157,22 +196,22 @@ class _Round:
         return self._rows[-1].id
 
 
-def _due(rule: Recurring, first_ms: int, due_ms: int, now_ms: int) -> Iterator[Tick]:
-    """What is sent now, of the ticks from the first on: that one, or, where some were missed, what the rule says."""
+def _due(rule: Recurring, first_ms: int, due_ms: int, now_ms: int) -> tuple[list[Tick], int]:
+    """What is to be sent, of the ticks from the first on: that one, or, where some were missed, what the rule says; and
+    how many were counted for it."""
     if now_ms - due_ms < MISSED_AFTER_MS:
-        yield Tick(first_ms, How.ON_TIME)
-        return
-    last, count = rule.last_tick(first_ms - 1, max(first_ms, now_ms - rule.jitter_ms))
+        return [Tick(first_ms, How.ON_TIME)], 0
+    most = ALL_MOST if rule.misfire == "all" else 1
+    found, count = rule.last_ticks(first_ms, max(first_ms, now_ms - rule.jitter_ms), most)
+    last, counted = found[-1], 0 if rule.every_ms else count
     if rule.misfire == "all":
-        left_out = max(0, count - ALL_MOST)
-        for number, tick in enumerate(islice(rule.ticks(first_ms - 1), left_out, count)):
-            yield Tick(tick, How.LATE, left_out if number == 0 else 0)
-    elif rule.misfire == "once":
-        yield Tick(last, How.LATE, count - 1)
-    elif now_ms - rule.due_ms(last) < MISSED_AFTER_MS:  # of those that were missed none, but this one was not
-        yield Tick(last, How.ON_TIME, count - 1)
-    else:
-        yield Tick(last, How.SKIPPED, count)
+        left_out = count - len(found)
+        return [Tick(tick, How.LATE, 0 if number else left_out) for number, tick in enumerate(found)], counted
+    if rule.misfire == "once":
+        return [Tick(last, How.LATE, count - 1)], counted
+    if now_ms - rule.due_ms(last) < MISSED_AFTER_MS:  # of those that were missed none, but this one was not
+        return [Tick(last, How.ON_TIME, count - 1)], counted
+    return [Tick(last, How.SKIPPED, count)], counted
 
 
 def _record(

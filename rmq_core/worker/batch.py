@@ -7,6 +7,7 @@ Each call has a context of its own (what it sets in a ``ContextVar`` is gone wit
 from __future__ import annotations
 
 import asyncio
+import math
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -25,6 +26,7 @@ from rmq_core.worker.ranks import FIRST, LAST, rank_of
 
 CALL_TASK = "rmq-listener"
 """The names of the tasks in which coroutine listeners run begin with this."""
+ASK_EVERY_S = 0.05
 EAGER: dict[str, Any] = {"eager_start": True} if sys.version_info >= (3, 12) else {}
 """A coroutine that waits for nothing then costs no turn of the loop."""
 
@@ -37,6 +39,10 @@ class Lanes(Protocol):
     lo: float
     hi: float
     """Of fresh messages, those with a store score up to the first and from the second on are not to begin now."""
+
+    @property
+    def crowded(self) -> bool:
+        """Whether a lane that was open for its time should end."""
 
 
 Finished: TypeAlias = tuple[Delivery, BaseException | None]
@@ -73,7 +79,10 @@ class Batch:
         self.started_at: float | None = None
         self.closing = False
         self.lost: set[bytes] = set()
+        self.leave_at = math.inf
+        """When whoever runs it asks whether others are to have the lane; of the time of `time.monotonic`."""
         self.busy_s = 0.0
+        """In lanes, but for the one that it is in."""
         self.late: Exception | None = None
         self.next_rank = LAST
         """What its slot has on the server, as far as is known."""
@@ -81,6 +90,8 @@ class Batch:
         """Called when nothing of it runs nor will: by a lane, or by whoever closed it."""
         self._call: asyncio.Task[BaseException | None] | None = None
         self._settled = 0
+        self._in_lane_since: float | None = None
+        self._judged = (0, 0.0)
 
     @property
     def over(self) -> bool:
@@ -94,7 +105,7 @@ class Batch:
     def run(self, lanes: Lanes) -> None:
         """Calls the listener for one delivery after another until something else comes first; raises nothing."""
         listener, call = self.listener, self.calls.call
-        began = time.monotonic()
+        self._in_lane_since = time.monotonic()
         while some := self._begin(lanes):
             failure: BaseException | None = None
             try:
@@ -106,14 +117,13 @@ class Batch:
             if failure is not None:
                 self.calls.failed(some, failure)
             self._end(some, failure)
-        self.started_at = None
-        self.busy_s += time.monotonic() - began
+        self._left_lane()
 
     async def run_async(self, lanes: Lanes) -> None:
         """The same for a coroutine listener."""
         loop = asyncio.get_running_loop()
         name = f"{CALL_TASK} {self.listener.name} of topic {self.listener.topic}"
-        began = time.monotonic()
+        self._in_lane_since = time.monotonic()
         while some := self._begin(lanes):
             self._call = task = asyncio.Task(self._outcome(some, lanes), loop=loop, name=name, **EAGER)
             try:
@@ -124,8 +134,7 @@ class Batch:
                     raise
                 self._end(some, self.late or asyncio.CancelledError("cancelled before it began"))
         self._call = None
-        self.started_at = None
-        self.busy_s += time.monotonic() - began
+        self._left_lane()
 
     async def _outcome(self, some: Sequence[Delivery], lanes: Lanes) -> BaseException | None:
         """None, or whatever was raised: nothing that a listener raises may reach the loop."""
@@ -155,6 +164,10 @@ class Batch:
             if (RETRIED_MAX < score <= lanes.lo or score >= lanes.hi) and not self.alone:
                 break
             now = time.monotonic()
+            if now >= self.leave_at and not self.alone:
+                if lanes.crowded:
+                    break
+                self.leave_at = now + ASK_EVERY_S
             some = self.deliveries[at : at + self.listener.batch]
             # Said before looking at `closing`: whoever sets that and then reads `begun` never misses a call that began.
             self.begun = at + len(some)
@@ -168,6 +181,11 @@ class Batch:
                 self.started_at = now
                 return some
         return ()
+
+    def _left_lane(self) -> None:
+        since, self.started_at, self._in_lane_since = self._in_lane_since, None, None
+        if since is not None:
+            self.busy_s += time.monotonic() - since
 
     def _end(self, some: Sequence[Delivery], error: BaseException | None) -> None:
         if error is not None and self._waits:
@@ -183,6 +201,22 @@ class Batch:
         some = self.finished[self._settled : until]
         self._settled = until
         return some
+
+    def judge(self, least_s: float = 0.0) -> tuple[int, int, float] | None:
+        """What came of messages since the last time: how many succeeded and failed, and how many ms one took.
+
+        None: it has been busy for less than ``least_s`` since, or nothing has ended.
+        """
+        judged, judged_s = self._judged
+        busy_s, since = self.busy_s, self._in_lane_since
+        if since is not None:
+            busy_s += time.monotonic() - since
+        some = self.finished[judged:] if busy_s - judged_s >= least_s else ()
+        if not some:
+            return None
+        self._judged = (judged + len(some), busy_s)
+        succeeded = [error for _, error in some].count(None)
+        return succeeded, len(some) - succeeded, (busy_s - judged_s) * 1000 / len(some)
 
     @property
     def unfinished(self) -> list[Delivery]:

@@ -2,7 +2,8 @@
 
 A lane is a thread, or a task in the loop of the coroutine listeners, that goes from batch to batch. It leaves a batch
 as soon as another slot has something that comes before; where that is still on the server it ends, and is opened
-again once it is here. Lanes look at two numbers for it (`lo`, `hi`), so going on costs nothing.
+again once it is here. Lanes look at two numbers for it (`lo`, `hi`), so going on costs nothing. After a while it leaves
+it for another topic, too, which may have to wait for what was taken when calls were quick.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from rmq_core.worker.fair_share import Gate
 from rmq_core.worker.ranks import LAST, outranked_scores
 
 LANE_S = 0.25
-"""After so long a lane ends where somebody waits for a turn."""
+"""After so long a lane ends where somebody waits for a turn, or its topic has more than it may have by now."""
 
 
 class Dispatch:
@@ -93,6 +94,7 @@ class Dispatch:
         opened_at = time.monotonic()
         batch: Batch | None = first
         while batch is not None:
+            batch.leave_at = opened_at + LANE_S
             batch.run(self)
             batch = self.next(batch, opened_at)
 
@@ -102,6 +104,7 @@ class Dispatch:
         batch: Batch | None = first
         try:
             while batch is not None:
+                batch.leave_at = opened_at + LANE_S
                 await batch.run_async(self)
                 batch = self.next(batch, opened_at)
         finally:
@@ -110,12 +113,17 @@ class Dispatch:
                 with self._lock:
                     self._put_back(batch)
 
+    @property
+    def crowded(self) -> bool:
+        """Whether a lane that was open for its time should end."""
+        return self._gate.contended or self._gate.running > self._gate.most
+
     def next(self, batch: Batch | None = None, opened_at: float = 0.0) -> Batch | None:
         """The batch to go on with after ``batch`` (None: to begin with); None: the lane ends."""
         with self._lock:
             if batch is not None:
                 self._put_back(batch)
-            if self._gate.contended and batch is not None and time.monotonic() - opened_at > LANE_S:
+            if batch is not None and time.monotonic() - opened_at >= LANE_S and self.crowded:
                 return None
             while self._ready and -self._ready[0][0] >= self._best_elsewhere():
                 _, _, found = heapq.heappop(self._ready)

@@ -78,6 +78,7 @@ class Running:
                 settling.add(batch.take_finished())
                 if ended.done():
                     break
+                self._topic.runs(batch)
                 if batch.closing:
                     self._give_back()
                 try:

@@ -232,13 +232,15 @@ class TopicWork:
 
     def ran(self, batch: Batch) -> None:
         """Learns from a finished batch."""
-        handled = len(batch.finished)
-        if not handled:
-            return
-        failed = handled - [error for _, error in batch.finished].count(None)
-        self.gate.adapt(handled - failed, failed, batch.busy_s * 1000 / handled)
-        if handled >= self._size:
+        if found := batch.judge():
+            self.gate.adapt(*found)
+        if len(batch.finished) >= self._size:
             self._size = min(self._batch_max, self._size * 2)
+
+    def runs(self, batch: Batch) -> None:
+        """Learns from one that takes longer than it was meant to: a listener may turn slow in the middle of many."""
+        if found := batch.judge(BATCH_BUDGET_S):
+            self.gate.adapt(*found)
 
     def settled(self, acked: int, nacked: int, stale: int) -> None:
         """Counts for the heartbeat."""

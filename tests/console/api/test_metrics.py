@@ -96,6 +96,38 @@ def test_buckets_count_what_is_below_them(queue: Queue, operator: Caller, settin
     assert buckets == sorted(buckets) and len(buckets) == 25
 
 
+ODD_TURNS: list[Any] = [
+    None,
+    "x",
+    {"orders": None},
+    {"orders": {"running": 1, "most": True, "could": 2}},
+    {"orders": {"running": 1, "most": 1}},
+]
+
+
+@pytest.mark.parametrize("odd", ODD_TURNS)
+def test_turns_are_sums_over_the_workers_that_say_them(
+    queue: Queue, operator: Caller, settings: Any, odd: object
+) -> None:
+    """One of an older release says none; one that says what are none is no worker, and spoils no other."""
+    queue.topic()
+    for name, most in (("w1", 3), ("w2", 8)):
+        turns = {"running": 1, "most": most, "could": 8}
+        queue.worker(name, turns={"orders": turns, '<b>\n"': {"running": 0, "most": 1, "could": 1}})
+    queue.worker("older")
+    queue.worker("odd", turns=odd)
+    queue.worker("stops", turns={"orders": {"running": 1, "most": 8, "could": 8}}, state="stopping")
+    sample(settings)
+    found = scrape(operator)
+    assert found["rmq_worker_turns", "topic=orders"] == 11
+    assert found["rmq_worker_turns_full", "topic=orders"] == 16
+    assert found["rmq_worker_turns", 'topic=<b>\n"'] == 2
+    said = {worker["name"]: worker["turns"] for worker in operator.ok("GET", "/workers")["workers"]}
+    assert said.keys() == {"w1", "w2", "older", "stops"}
+    assert said["older"] == {}
+    assert said["w1"]["orders"] == {"running": 1, "most": 3, "could": 8}
+
+
 def test_every_counter_is_explained() -> None:
     assert set(COUNTERS) <= set(COUNTER_HELP)
 

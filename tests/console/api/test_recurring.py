@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from console.models import AuditEntry, RecurringMessage
 from console.outbox.models import OutboxMessage
@@ -132,3 +134,29 @@ def test_pages_of_definitions(editor: Caller) -> None:
     assert [each["name"] for each in first["recurring"] + rest["recurring"]] == ["a", "b", "c"]
     assert rest["next"] is None
     assert [each["last"] for each in first["recurring"]] == [tick, None]
+
+
+def test_what_messages_say_of_themselves_is_taken_back(editor: Caller) -> None:
+    editor.post("/recurring", {**BODY, "expires_ms": 5_000, "unique_for_ms": 7_000})
+    changed = editor.ok("PATCH", "/recurring/daily", {"expires_ms": None, "unique_for_ms": None})
+    assert (changed["expires_ms"], changed["unique_for_ms"]) == (None, None)
+
+
+def test_no_tick_comes_between_a_history_and_its_end(editor: Caller) -> None:
+    """Of PostgreSQL: a tick that is written while its definition goes would be of nothing, and fail the deletion."""
+    editor.post("/recurring", BODY)
+    with CaptureQueriesContext(connection) as found:
+        assert editor("DELETE", "/recurring/daily?reason=over").status_code == 204
+    said = [query["sql"] for query in found]
+    locked = next(at for at, sql in enumerate(said) if sql.startswith('UPDATE "console_recurringmessage"'))
+    assert not any("console_recurringtick" in sql for sql in said[:locked])
+    begun = max(at for at, sql in enumerate(said[:locked]) if sql.startswith(("BEGIN", "SAVEPOINT")))
+    assert not any(sql.startswith(("COMMIT", "RELEASE")) for sql in said[begun : locked + 1])
+
+
+def test_one_that_can_no_longer_be_is_not_enabled(editor: Caller) -> None:
+    """Its time zone is gone, say: that is said, and noted as refused."""
+    editor.post("/recurring", {**BODY, "enabled": False})
+    RecurringMessage.objects.update(time_zone="Europe/Gone")
+    problem(editor("PATCH", "/recurring/daily", {"enabled": True}), 422, "invalid")
+    assert AuditEntry.objects.filter(result="started").count() == 0

@@ -82,6 +82,22 @@ def test_code_that_cannot_be_read_is_said_and_tried_again(
 
 
 @pytest.mark.django_db(transaction=True, serialized_rollback=True)
+def test_what_a_wrong_clock_has_put_far_ahead_comes_back_once_it_is_steady(
+    queue: Queue, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.RMQ_OUTBOX = {"FAST_PATH": False}
+    monkeypatch.setattr(recurring, "from_code", list)
+    recurring._save(RecurringMessage(name="n", topic="mail", content="x", when="priority", value=900, every_ms=60_000))
+    far_ms = clock.now_ms(recurring_ticks.DATABASE) + 365 * 86_400_000
+    RecurringMessage.objects.update(next_tick_ms=far_ms, next_ms=far_ms)
+    for steady, planned in ((False, False), (True, True)):
+        task = Recurrences(new_async_engine(), LiveKeys(queue.client.keyspace.namespace))
+        monkeypatch.setattr(task._clock, "is_steady", lambda now_ms, steady=steady: steady)
+        task._look()
+        assert (RecurringMessage.objects.get().next_ms != far_ms) is planned
+
+
+@pytest.mark.django_db(transaction=True, serialized_rollback=True)
 def test_ticks_of_two_keepers(queue: Queue, settings: Any) -> None:
     settings.RMQ_OUTBOX = {}
     queue.topic("mail", TopicKind.PRIORITY, slots=1)

@@ -70,14 +70,14 @@ def test_an_interval_counts_from_its_start(every_ms: int, start_ms: int | None, 
     assert tick >= (start_ms or 0)
     assert (tick - (start_ms or 0)) % every_ms == 0
     assert tick - every_ms <= after_ms or tick == start_ms
-    last, count = each.last_tick(after_ms, tick + 5 * every_ms)
+    (last,), count = each.last_ticks(tick, tick + 5 * every_ms, 1)
     assert (last, count) == (tick + 5 * every_ms, 6)
 
 
 def test_bounds() -> None:
     bounded = rule(every_ms=1_000, start_ms=5_500, end_ms=7_600)
     assert list(islice(bounded.ticks(0), 5)) == [5_500, 6_500, 7_500]
-    assert bounded.last_tick(0, 99_000) == (7_500, 3)
+    assert bounded.last_ticks(5_500, 99_000, 2) == ([6_500, 7_500], 3)
     assert rule(cron="0 0 29 2 *", end_ms=1).next_tick(0) is None
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import islice, takewhile
 from typing import Any
 
 import pytest
@@ -11,10 +13,11 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from console.models import RecurringMessage, RecurringTick
-from console.outbox import after_commit, clients, clock
+from console.outbox import after_commit, clients, clock, sending
+from console.outbox import options as outbox_options
 from console.outbox.models import OutboxMessage
 from console.outbox.relay import Relay
-from console.recurring import Recurring
+from console.recurring import Recurring, rule
 from console.usecases import recurring, recurring_ticks
 from rmq_core import TopicKind
 from tests.console.conftest import Queue
@@ -116,6 +119,79 @@ def test_of_very_many_missed_ticks_the_last_are_sent(time: Clock, monkeypatch: p
     time.now_ms += 10 * MINUTE_MS + 5_000
     recurring_ticks.send_due()
     assert ticks() == [(480, "late", 7), (540, "late", 0), (600, "late", 0)]
+
+
+def test_one_with_very_many_to_send_keeps_no_other_from_its_tick(time: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each transaction sends some of them, and then whatever else is due."""
+    for name, most in (("AT_ONCE", 6), ("ALL_AT_ONCE", 4)):
+        monkeypatch.setattr(recurring_ticks, name, most)
+    define(name="many", misfire="all", every_ms=1_000)
+    define(name="more", misfire="all", every_ms=1_000)
+    time.now_ms += 40_000
+    define(name="other", every_ms=1_000)
+    time.now_ms += 1_000
+
+    def rounds() -> Iterator[int]:
+        while True:
+            yield recurring_ticks.send_due()
+            time.now_ms += 1
+
+    first = [*islice(rounds(), 3)]
+    assert RecurringTick.objects.filter(recurring__name="other").count() == 1
+    assert OutboxMessage.objects.count() <= 3 * 8 + 1
+    rest = [*takewhile(lambda looked: looked == 6, rounds())]
+    ticks = RecurringTick.objects.filter(recurring__name="many")
+    assert sorted((tick.tick_ms - NOW_MS) // 1000 for tick in ticks) == [*range(1, 42)]
+    assert {tick.missed for tick in ticks} == {0}
+    assert len(first + rest) > 10
+
+
+def test_what_was_missed_in_a_year_is_counted_so_far(time: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a moment, for everybody else waits."""
+    asked: list[int] = []
+    next_tick = Recurring.next_tick
+    monkeypatch.setattr(Recurring, "next_tick", lambda self, ms: (asked.append(ms), next_tick(self, ms))[1])
+    define(cron="* * * * *", every_ms=None)
+    time.now_ms += 365 * 86_400_000 + 40_000
+    recurring_ticks.send_due()
+    assert ticks() == [(365 * 86_400, "late", rule.COUNTED_MOST - 1)]
+    assert len(asked) < 2 * rule.COUNTED_MOST
+    assert recurring_ticks.next_due_ms() == [time.now_ms + 20_000]
+
+
+def test_all_of_a_year_are_the_last_ones(time: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rule, "COUNTED_MOST", 10)
+    monkeypatch.setattr(recurring_ticks, "ALL_MOST", 3)
+    define(cron="0 * * * *", every_ms=None, misfire="all")
+    time.now_ms += 365 * 86_400_000 + 40_000
+    recurring_ticks.send_due()
+    assert ticks() == [(365 * 86_400 - 7_200, "late", 7), (365 * 86_400 - 3_600, "late", 0), (365 * 86_400, "late", 0)]
+
+
+def test_a_tick_that_was_planned_by_the_rules_of_before_is_sent(time: Clock) -> None:
+    """Of its time zone, say; it is in none of the places that they give by now."""
+    define(cron="0 7 * * *", every_ms=None)
+    RecurringMessage.objects.update(next_tick_ms=NOW_MS + MINUTE_MS, next_ms=NOW_MS + MINUTE_MS)
+    time.now_ms += 3 * MINUTE_MS
+    recurring_ticks.send_due()
+    assert ticks() == [(60, "late", 0)]
+
+
+def test_a_clock_that_was_a_year_ahead_for_a_moment_ends_nothing(time: Clock) -> None:
+    define(name="goes on"), define(name="ends", end_ms=NOW_MS + 60 * MINUTE_MS)
+    define(name="yearly", cron="0 0 1 1 *", every_ms=None)
+    time.now_ms += 5 * MINUTE_MS
+    recurring_ticks.send_due()
+    time.now_ms += 365 * 86_400_000
+    recurring_ticks.send_due()
+    time.now_ms += 1 - 365 * 86_400_000
+    assert recurring_ticks.plan_anew() == 3
+    assert recurring_ticks.plan_anew() == 0
+    assert recurring_ticks.next_due_ms(2) == [NOW_MS + 6 * MINUTE_MS] * 2
+    before = OutboxMessage.objects.count()
+    time.now_ms += MINUTE_MS
+    recurring_ticks.send_due()
+    assert OutboxMessage.objects.count() == before + 2
 
 
 def test_a_clock_that_is_set_back_sends_no_tick_twice(time: Clock) -> None:
@@ -283,12 +359,47 @@ def test_a_tick_that_cannot_be_leaves_those_beside_it_sent(
     assert len(sent_keys(queue)) == OutboxMessage.objects.filter(state="sent").count() == 5
 
 
+def test_where_nobody_relays_its_outbox_no_tick_is_left_there(time: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = dataclasses.replace(outbox_options.options(), databases=["shop"])
+    for module in (sending, recurring_ticks):
+        monkeypatch.setattr(module, "outbox_options", lambda: other)
+    row = define()
+    time.now_ms += MINUTE_MS
+    recurring_ticks.send_due()
+    row.refresh_from_db()
+    assert "relayed by nobody" in row.error
+    assert OutboxMessage.objects.count() == 0
+
+
 def test_one_more_by_hand_leaves_the_ticks_as_they_are(time: Clock) -> None:
     row = define()
     for _ in range(2):
         recurring_ticks.send_by_hand(row, "me")
     assert ticks() == [(0, "by_hand", 0), (0, "by_hand", 0)]
     assert recurring_ticks.next_due_ms() == [NOW_MS + MINUTE_MS]
+
+
+def test_one_more_by_hand_takes_no_tick_its_place(time: Clock) -> None:
+    row = define()
+    time.now_ms += MINUTE_MS
+    recurring_ticks.send_by_hand(row, "me")
+    recurring_ticks.send_due()
+    assert [how for _, how, _ in ticks()] == ["on_time", "by_hand"]
+    assert OutboxMessage.objects.count() == 2
+
+
+def test_what_was_disabled_goes_on_from_the_next_tick(time: Clock) -> None:
+    """Also where a form enables it, beside what else it changes; what was enabled loses nothing by it."""
+    row = define(misfire="all")
+    row.enabled = False
+    recurring._save(row)
+    time.now_ms += 10 * MINUTE_MS + 40_000
+    row.enabled, row.description = True, "again"
+    recurring._save(row)
+    assert recurring_ticks.next_due_ms() == [NOW_MS + 11 * MINUTE_MS]
+    time.now_ms += MINUTE_MS
+    recurring.set_enabled(row, True)
+    assert recurring_ticks.next_due_ms() == [NOW_MS + 11 * MINUTE_MS], "due already, and not sent yet"
 
 
 def test_only_a_change_of_when_begins_anew(time: Clock) -> None:

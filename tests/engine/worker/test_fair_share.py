@@ -175,6 +175,42 @@ async def test_a_topic_that_turns_slow_and_failing_leaves_the_others_nine_tenths
         assert since["good"] >= 9 * since["bad"]
 
 
+async def test_a_topic_that_turns_slow_in_the_middle_of_large_batches_loses_its_turns(bench: WorkerBench) -> None:
+    """What it took while it was quick may last for minutes: it is judged by what has ended, and leaves its turns."""
+    bench.topic("bad", slots=16, max_retries=16, backoff_ms=0, backoff_max_ms=0)
+    bench.topic("good", slots=16)
+    begun: Counter[str] = Counter()
+    turned = threading.Event()
+
+    def turns(delivery: Delivery) -> None:
+        begun["bad"] += turned.is_set()
+        if turned.is_set():
+            time.sleep(0.1)
+            raise ValueError("always")
+
+    def quick(delivery: Delivery) -> None:
+        begun["good"] += 1
+        time.sleep(0.002)
+
+    async with bench.running(Listener("bad", turns), Listener("good", quick), threads=10) as worker:
+        work = worker._topics["bad"].work
+        for sent in itertools.count(0, 10_000):
+            if work._size >= 256:
+                break
+            bench.send(*(f"m{sent + i}" for i in range(10_000)), topic="bad")
+            await wait_until_async(lambda least=sent + 5_000: work.done > least, timeout_s=60, what="the quick ones")
+        bench.send(*(f"n{i}" for i in range(10_000)), topic="bad")
+        turned.set()
+        await wait_until_async(lambda: work.gate.limit < 2, timeout_s=60, what="the failing topic to lose its turns")
+        assert begun["bad"] < 200, "less than one of its batches"
+        bench.send(*(f"m{i}" for i in range(4_000)), topic="good")
+        await wait_until_async(lambda: work.gate.running < 2, what="those that ran to leave")
+        before = begun.copy()
+        await wait_until_async(lambda: begun["good"] > before["good"] + 400, timeout_s=60, what="the others to go on")
+        since = begun - before
+        assert since["good"] >= 9 * since["bad"]
+
+
 @pytest.fixture
 def held() -> Iterator[threading.Event]:
     event = threading.Event()
