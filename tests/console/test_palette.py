@@ -24,7 +24,7 @@ def find(as_role: Callable[..., Client]) -> Callable[..., str]:
     def answer(term: str, role: str = "Payload reader", **more: Any) -> str:
         if role not in people:
             people[role] = as_role(role)
-        found = people[role].get(ADDRESS, {"s": term, "extended": 1}, **more)
+        found = people[role].get(ADDRESS, {"s": term, "extended": "1"}, **more)
         assert found.status_code == 200
         text: str = found.content.decode()
         return text
@@ -90,5 +90,5 @@ def test_who_may_look_at_nothing_finds_nothing(queue: Queue, person: Callable[..
     queue.worker("order-20")
     browser = Client()
     browser.force_login(person(None))
-    answer = browser.get(ADDRESS, {"s": "order-20", "extended": 1}).content.decode()
+    answer = browser.get(ADDRESS, {"s": "order-20", "extended": "1"}).content.decode()
     assert "message/" not in answer and "/workers/" not in answer
