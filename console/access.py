@@ -43,6 +43,14 @@ ROLES: dict[str, tuple[Permission, ...]] = {
     "Editor": (Permission.VIEW, Permission.READ_PAYLOAD, Permission.OPERATE, Permission.EDIT_TOPICS),
     "Admin": tuple(Permission),
 }
+ROLE_WORDS = {
+    "Viewer": gettext_lazy("Viewer"),
+    "Payload reader": gettext_lazy("Payload reader"),
+    "Operator": gettext_lazy("Operator"),
+    "Editor": gettext_lazy("Editor"),
+    "Admin": gettext_lazy("Admin"),
+}
+"""What people read; groups and tokens keep the name itself."""
 
 
 class Action(StrEnum):

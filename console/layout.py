@@ -1,4 +1,4 @@
-"""What surrounds every page, in Unfold's words: title, colours, sidebar, languages, command palette.
+"""What surrounds every page, in Unfold's words: title, colours, sidebar, languages.
 
 It is the console's own, whatever `UNFOLD` a project sets for its admin.
 """
@@ -41,7 +41,6 @@ _OURS: dict[str, Any] = {
             "950": "oklch(28.2% .09 263)",
         },
     },
-    "COMMAND": {"search_models": False, "search_callback": navigation.search},
     "SIDEBAR": {
         "show_search": True,
         "command_search": True,

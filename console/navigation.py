@@ -181,7 +181,7 @@ def favicon(request: HttpRequest) -> str:
 
 
 def search(request: HttpRequest, term: str) -> list[SearchResult]:
-    """Saved views, pages, and topics with what can be done there, favourites first, for the command palette."""
+    """Saved views, pages, and topics with what can be done there, favourites first: the palette's first part."""
     if not may_view(request):
         return []
     found = _views(request, term)

@@ -16,12 +16,15 @@ from django.shortcuts import redirect, resolve_url
 from django.urls import NoReverseMatch, get_script_prefix, is_valid_path, reverse
 from unfold.sites import UnfoldAdminSite
 
-from console import navigation
+from console import navigation, palette
 from console.layout import LAYOUT
 from console.preferences import as_chosen_by, rendered
 from console.templating import in_layout
 
 NAME = "console_admin"
+_FRAME: dict[str, Any] = LAYOUT | {
+    "COMMAND": LAYOUT["COMMAND"] | {"search_models": False, "search_callback": palette.search}
+}
 
 
 class ConsoleSite(UnfoldAdminSite):
@@ -60,11 +63,11 @@ class ConsoleSite(UnfoldAdminSite):
         return navigation.account_links(request)
 
     def _get_config(self, key: str, *args: Any) -> Any:
-        value = LAYOUT.get(key)
+        value = _FRAME.get(key)
         return self._get_value(copy.deepcopy(value), *args) if value else None
 
     def _get_list(self, key: str, *args: Any) -> list[Any]:
-        return [self._get_value(item, *args) for item in LAYOUT[key]]
+        return [self._get_value(item, *args) for item in _FRAME[key]]
 
 
 site = ConsoleSite(NAME)

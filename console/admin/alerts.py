@@ -24,6 +24,7 @@ from unfold.widgets import (
 
 from console.access import Action, Permission, allowed, in_scope, split_patterns
 from console.admin.figures import FigureAdmin
+from console.admin.words import PROBLEM_WORDS
 from console.alerts import channels
 from console.models import AlertReceiver, AlertRule
 from console.models.alerts import METRICS, PROBLEMS
@@ -48,7 +49,7 @@ class RuleForm(forms.ModelForm):  # type: ignore[type-arg]  # at run time it has
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        for name, choices in (("problem", [(each, each) for each in PROBLEMS]), ("metric", METRICS)):
+        for name, choices in (("problem", [(each, PROBLEM_WORDS[each]) for each in PROBLEMS]), ("metric", METRICS)):
             field = self.fields.get(name)  # none for who may only look
             if isinstance(field, forms.ChoiceField):
                 field.choices = [("", "–"), *choices]
@@ -72,7 +73,17 @@ class AlertRuleAdmin(FigureAdmin):
     """Beside the form stands when such a rule would have fired, before it is saved."""
 
     form = RuleForm
-    list_display = ("name", "problem", "metric", "comparison", "threshold", "topics", "for_ms", "severity", "enabled")
+    list_display = (
+        "name",
+        "shown_problem",
+        "metric",
+        "comparison",
+        "threshold",
+        "topics",
+        "for_ms",
+        "severity",
+        "enabled",
+    )
     list_filter = (("severity", ChoicesDropdownFilter), "enabled")
     search_fields = ("name", "topics", "description")
     fields = RULE_FIELDS
@@ -82,6 +93,10 @@ class AlertRuleAdmin(FigureAdmin):
 
     class Media:
         js = (Script("console/js/pages/alertpreview.js", type="module"),)
+
+    @display(description=_("problem"), ordering="problem", empty_value="-")
+    def shown_problem(self, rule: AlertRule) -> Any:
+        return PROBLEM_WORDS.get(rule.problem, rule.problem) or None
 
     @display(description=_("last seven days"))
     def preview(self, rule: AlertRule) -> str:

@@ -6,9 +6,11 @@ from typing import Any
 
 from django.contrib import admin
 from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 
 from console.access import Action, allowed
+from console.admin.words import of_role
 from console.models import TopicScope
 from console.site import site
 from console.usecases import scopes
@@ -19,11 +21,21 @@ from console.usecases.actor import Actor
 class TopicScopeAdmin(ModelAdmin):
     """For administrators of all topics alone: who is for some could else take more."""
 
-    list_display = ("group", "patterns")
+    list_display = ("role", "patterns")
     search_fields = ("group__name", "patterns")
     fields = ("group", "patterns")
     list_per_page = 50
     actions = ()
+
+    @admin.display(description=_("role"), ordering="group__name")
+    def role(self, scope: TopicScope) -> str:
+        return of_role(scope.group)
+
+    def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        field = super().formfield_for_foreignkey(db_field, request, **kwargs)
+        if field is not None and db_field.name == "group":
+            field.label_from_instance = of_role
+        return field
 
     def save_model(self, request: HttpRequest, obj: TopicScope, form: Any, change: bool) -> None:
         scopes.put(_actor(request), obj)

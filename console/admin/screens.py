@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from django.contrib import admin
 from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
 
 from console.access import Action, Permission, allowed
 from console.admin.figures import FigureAdmin
@@ -19,11 +21,15 @@ from console.usecases.actor import Actor
 class ScreenAdmin(FigureAdmin):
     """Its link is made on the page *Screens*."""
 
-    list_display = ("name", "title", "rotate_s", "theme", "link_until", "username")
+    list_display = ("name", "title", "rotate_s", "theme", "shown_until", "username")
     search_fields = ("name", "title", "panels")
     fields = ("name", "title", "panels", "rotate_s", "theme")
     list_per_page = 50
     actions = ()
+
+    @admin.display(description=_("its link works until"), ordering="link_until", empty_value="-")
+    def shown_until(self, screen: Screen) -> datetime | None:
+        return screen.link_until
 
     def save_model(self, request: HttpRequest, obj: Screen, form: Any, change: bool) -> None:
         screens.put(_actor(request), obj)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import admin
+from django.contrib.admin import RelatedFieldListFilter
 from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.contrib.auth.models import Group, User
@@ -14,11 +15,21 @@ from unfold.admin import ModelAdmin
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
 from console.access import in_scope
+from console.admin.words import APPS, of_permission, of_role
 from console.site import site
 
 
 class ForAllTopics(ModelAdmin):
-    """Who is for some topics could else give themselves the others."""
+    """Who is for some topics could else give themselves the others. Roles and permissions by their words."""
+
+    def formfield_for_manytomany(self, db_field: Any, request: HttpRequest | None = None, **kwargs: Any) -> Any:
+        field = super().formfield_for_manytomany(db_field, request, **kwargs)
+        if field is not None and db_field.name == "groups":
+            field.label_from_instance = of_role
+        elif field is not None:
+            field.queryset = field.queryset.filter(content_type__app_label__in=APPS)
+            field.label_from_instance = of_permission
+        return field
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         return in_scope(request.user, "") and super().has_module_permission(request)
@@ -36,6 +47,13 @@ class ForAllTopics(ModelAdmin):
         return in_scope(request.user, "") and super().has_delete_permission(request, obj)
 
 
+class RoleFilter(RelatedFieldListFilter):
+    """By the roles' words."""
+
+    def field_choices(self, field: Any, request: HttpRequest, model_admin: Any) -> Any:
+        return [(group.pk, of_role(group)) for group in Group.objects.order_by("name")]
+
+
 @admin.register(User, site=site)
 class UserAdmin(ForAllTopics, DjangoUserAdmin):  # type: ignore[type-arg]  # at run time it has none
     """Whoever is made here may sign in; what they may do comes from the roles they are given."""
@@ -48,11 +66,12 @@ class UserAdmin(ForAllTopics, DjangoUserAdmin):  # type: ignore[type-arg]  # at 
         (None, {"classes": ("wide",), "fields": ("username", "usable_password", "password1", "password2")}),
         (_("Roles"), {"classes": ("wide",), "fields": ("groups",)}),
     )
+    list_filter = ("is_active", ("groups", RoleFilter))
     filter_horizontal = ("groups", "user_permissions")
 
     @admin.display(description=_("roles"))
     def roles(self, user: User) -> str:
-        return ", ".join(sorted(group.name for group in user.groups.all())) or "-"
+        return ", ".join(sorted(of_role(group) for group in user.groups.all())) or "-"
 
     def get_queryset(self, request: HttpRequest) -> Any:
         return super().get_queryset(request).prefetch_related("groups")
@@ -66,3 +85,9 @@ class UserAdmin(ForAllTopics, DjangoUserAdmin):  # type: ignore[type-arg]  # at 
 @admin.register(Group, site=site)
 class GroupAdmin(ForAllTopics, DjangoGroupAdmin):
     """Roles are Django groups."""
+
+    list_display = ("role",)
+
+    @admin.display(description=_("role"), ordering="name")
+    def role(self, group: Group) -> str:
+        return of_role(group)

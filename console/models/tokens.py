@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from console.access import EVERY_TOPIC, ROLES, TokenUser, split_patterns
+from console.access import EVERY_TOPIC, ROLE_WORDS, TokenUser, split_patterns
 from console.models.fields import JSONField
 from rmq_core.model.text import NotText
 from rmq_core.model.text import check_name as check_printable
@@ -52,7 +52,7 @@ class ApiToken(models.Model):
     )
     prefix = models.CharField(_("begins with"), max_length=20, unique=True, editable=False)
     digest = models.CharField(max_length=64, unique=True, editable=False)
-    role = models.CharField(_("role"), max_length=20, choices=[(role, role) for role in ROLES], default="Viewer")
+    role = models.CharField(_("role"), max_length=20, choices=list(ROLE_WORDS.items()), default="Viewer")
     topics = models.TextField(
         _("topics"),
         default=EVERY_TOPIC,

@@ -151,9 +151,12 @@ def trend_json(run: Reconciliation) -> dict[str, Any]:
     }
 
 
-def finding_json(finding: Finding, payload: bool) -> dict[str, Any]:
-    """A finding; without its id and the words of failures for those who may not read content."""
+def finding_json(finding: Finding, payload: bool, repaired_by: str | None = None) -> dict[str, Any]:
+    """A finding; without its id and the words of failures for those who may not read content. `repaired_by`: the
+    operation that was to repair it after an earlier run."""
     evidence = finding.evidence
+    if repaired_by:
+        evidence = {**evidence, "repaired_by": repaired_by}
     if not payload:
         evidence = {name: value for name, value in evidence.items() if name not in SECRET}
     return {

@@ -34,6 +34,19 @@ def in_slot(keyspace: Keyspace, topic: Topic, ident: str | bytes, slot: int) -> 
     return (yield from _views(keyspace, topic, raw_id(ident), [slot]))
 
 
+def likely(keyspace: Keyspace, topics: Sequence[Topic], ident: str | bytes) -> Operation[list[str]]:
+    """Which of many topics have a message with that id in the slot it leads to; other slots are not looked at."""
+    raw, found = raw_id(ident), []
+    for some in batches(topics):
+        now = yield from now_of(keyspace, some[0])
+        slots = [slot_for(raw, topic.slots) for topic in some]
+        replies = yield [on_ids("view", keyspace, topic, at, [raw]) for topic, at in zip(some, slots, strict=True)]
+        for topic, at, reply in zip(some, slots, replies, strict=True):
+            if _view(topic, at, raw, reply[0], now) is not None:
+                found.append(topic.name)
+    return found
+
+
 def _views(keyspace: Keyspace, topic: Topic, raw: bytes, slots: Sequence[int]) -> Operation[list[MessageView]]:
     now = yield from now_of(keyspace, topic)
     replies = yield [on_ids("view", keyspace, topic, number, [raw]) for number in slots]

@@ -27,6 +27,7 @@ from console.serializers.text import FORMATS
 from console.usecases.bulk.bulk_requests import CANARY_MAX
 from console.usecases.runs import repairs, run_reports
 from console.usecases.runs.repairs import RepairRequest
+from console.usecases.runs.returned import returned
 
 Word = Query("", max_length=100, pattern=r"^[^\x00]*$")
 
@@ -106,18 +107,25 @@ def findings(
     limit: Limit = 50,
     cursor: str | None = Before,
 ) -> dict[str, Any]:
-    """`open`: only those that nobody has started to repair."""
+    """`open`: only those that nobody has started to repair. `repaired_by` in `evidence`: it came back after this
+    operation, a repair of one of the ten runs before."""
     caller = looker(request)
     query = ("findings", str(ident), kind, topic, repair, str(open))
     after = 0 if cursor is None else number_in(cursor, *query)
     wanted = {name: value for name, value in (("kind", kind), ("topic", topic), ("repair", repair)) if value}
-    rows = Finding.objects.filter(run=run_of(caller, ident), **wanted)
+    run = run_of(caller, ident)
+    rows = Finding.objects.filter(run=run, **wanted)
     if open:
         rows = rows.filter(operation__isnull=True)
     some = list(rows.filter(pk__gt=after).order_by("pk")[: limit + 1])
     following = cursor_of(some[limit - 1].pk, *query) if len(some) > limit else None
+    again = returned(run, some[:limit])
+
+    def shown(each: Finding) -> dict[str, Any]:
+        return shapes.finding_json(each, caller.payload, again.get(each.pk))
+
     return {
-        "findings": readable(FindingShown, some[:limit], lambda each: shapes.finding_json(each, caller.payload)),
+        "findings": readable(FindingShown, some[:limit], shown),
         "next": following,
         "count": rows.count(),
     }

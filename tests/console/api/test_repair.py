@@ -48,6 +48,19 @@ def test_a_repair_is_looked_at_and_started(queue: Queue, run: Reconciliation, op
     assert operator.ok("GET", f"{path}/findings?open=true") == {"findings": [], "next": None, "count": 0}
 
 
+def test_what_came_back_names_the_repair_before(run: Reconciliation, operator: Caller) -> None:
+    body = {"repair": "requeue_dead", "reason": "INC-1"}
+    operation = operator.post(f"/reconciliations/{run.pk}:repair", body).json()["operations"][0]["id"]
+    again = Reconciliation.objects.create(state="done", kind="reconcile", username="chief", topics=["orders"])
+    about = {"kind": "not_done", "repair": "requeue_dead", "topic": "orders"}
+    Finding.objects.create(run=again, **about, slot=slot_for(b"left", 4), ident="left")
+    Finding.objects.create(run=again, **about, slot=slot_for(b"other", 4), ident="other", evidence={"dead": 1})
+    found = operator.ok("GET", f"/reconciliations/{again.pk}/findings")["findings"]
+    assert [each["evidence"] for each in found] == [{"repaired_by": operation}, {"dead": 1}]
+    first = operator.ok("GET", f"/reconciliations/{run.pk}/findings")["findings"]
+    assert not any("repaired_by" in each["evidence"] for each in first)
+
+
 def test_a_finding_of_another_topic_is_out_of_reach(run: Reconciliation, caller: Callable[..., Caller]) -> None:
     other = Finding.objects.create(run=run, kind="lost", repair="requeue_dead", topic="bills", slot=0, ident="x")
     scoped = caller("Operator", "orders")

@@ -73,6 +73,14 @@ def test_charts_go_back_and_come_closer(open_page: Open, queue: Queue, topic: st
     assert download.value.suggested_filename.startswith(topic)
     page.get_by_role("button", name="5 min", exact=True).click()
     assert "from=" not in page.url
+    # What happened is marked over a range that follows the clock, too; the page stays with the clock.
+    replay = page.get_by_role("region", name="Replay")
+    expect(replay).to_be_hidden()
+    page.get_by_role("button", name="6 h", exact=True).click()
+    expect(replay.get_by_role("button", name=re.compile("Problem began"))).to_be_visible()
+    expect(replay.get_by_role("button", name="Back to now")).to_be_hidden()
+    assert "from=" not in page.url
+    page.get_by_role("button", name="5 min", exact=True).click()
     expect(backlog).to_contain_text("backlog 0")
 
 

@@ -47,6 +47,20 @@ def test_a_screen_outlives_lost_networks_and_releases(
     assert violations(wall) == []
 
     away = re.compile("/api/v1/links/screens/")
+
+    def long_lag(route: Route) -> None:
+        body = route.fetch().json()
+        for panel in body["pages"][0]:
+            if panel["kind"] == "figures":
+                panel["values"] |= {"lag_ms": 50_268_000}
+        route.fulfill(json=body)
+
+    wall.keyboard.press("ArrowLeft")
+    wall.route(away, long_lag)
+    figure = wall.locator(".sc-figures dd.sc-long")
+    expect(figure).to_have_text(re.compile("13 h"))
+    assert figure.evaluate("(e) => e.scrollWidth <= e.clientWidth"), "it does not run into the next one"
+    wall.unroute(away, long_lag)
     wall.route(away, lambda route: route.abort())
     expect(wall.locator("body")).to_have_class(STALE)
     expect(wall.locator("#sc-age")).to_contain_text("STALE: last updated")

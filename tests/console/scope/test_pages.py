@@ -84,7 +84,7 @@ def test_the_overview_counts_what_is_theirs(worlds: Queue, browser: Client) -> N
 
 def test_the_palette_finds_what_is_theirs(worlds: Queue, browser: Client) -> None:
     address = reverse("console_admin:search")
-    for term in ("cov", "orders", "dead", "e"):
+    for term in ("cov", "orders", "dead", "e", "requeue", "lost", "here"):
         assert HIDDEN not in text_of(browser.get(address, {"s": term, "extended": "1"})), term
     assert "/topics/orders/" in text_of(browser.get(address, {"s": "orders", "extended": "1"}))
 

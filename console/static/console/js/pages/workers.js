@@ -1,4 +1,5 @@
 // The workers: what each does, how it stands with ZooKeeper, who owns how much, and what happened lately.
+import { param } from "../core/address.js";
 import { byId, h, headRow, icon, replace, setClass } from "../core/dom.js";
 import { count, dateTime, duration, rate, relative } from "../core/format.js";
 import { shortcut } from "../core/keys.js";
@@ -104,6 +105,7 @@ const table = h(
 const pins = h("section", { class: "rc-card", "aria-label": gettext("Placement overrides"), hidden: true });
 const timeline = new Timeline(gettext("Who took over what"));
 const rows = new Map();
+let sought = param("worker");
 
 replace(
   byId("rc-page"),
@@ -145,8 +147,18 @@ function render() {
       rows.delete(name);
     }
   for (const worker of frame.workers) showWorker(frame, worker);
+  showSought();
   showPins(frame);
   timeline.update(frame.events);
+}
+
+/** The worker that the address names, once: from then on people scroll by themselves. */
+function showSought() {
+  const row = rows.get(sought);
+  if (!row) return;
+  sought = "";
+  row.setAttribute("aria-current", "true");
+  row.scrollIntoView({ block: "center" });
 }
 
 /** A row is drawn again only when something in it changed, so that its buttons keep their focus. */

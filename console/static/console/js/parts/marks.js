@@ -65,9 +65,12 @@ export class Marks {
     this.list = h("ul", { class: "rc-mark-list", tabindex: "0", "aria-label": gettext("What happened") });
   }
 
-  /** @param {import("../time/timespan.js").Span} span */
-  async show(span) {
-    const key = `${span.from} ${span.to}`;
+  /**
+   * @param {import("../time/timespan.js").Span} span
+   * @param {boolean} follows whether it is as long as before and only goes on with the clock
+   */
+  async show(span, follows = false) {
+    const key = follows ? `the last ${span.to - span.from}` : `${span.from} ${span.to}`;
     if (key === this.key && Date.now() - this.askedAt < OFTEN_MS) return;
     if (key !== this.key) {
       replace(this.element);

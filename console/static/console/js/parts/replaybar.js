@@ -61,22 +61,27 @@ export class ReplayBar {
 
   /** @param {any} past what is shown of the moment, null: nothing yet */
   update(past, problem = "") {
-    const { fixed, at } = this.view;
-    this.element.hidden = !fixed;
-    if (!fixed) return this.stop();
-    this.marks.show(fixed);
-    this.slider.min = String(fixed.from - (fixed.from % STEP_MS));
-    this.slider.max = String(fixed.to);
-    this.slider.value = String(at ?? fixed.to);
+    const { fixed, at, pushed } = this.view;
+    // Also over a range that follows the clock, for what happened in it; not over the last minutes.
+    this.element.hidden = pushed;
+    this.back.hidden = !fixed;
+    if (!fixed) this.stop();
+    if (pushed) return;
+    const span = this.view.span();
+    const [from, to] = [Math.round(span.from), Math.round(span.to)];
+    this.marks.show({ from, to }, !fixed);
+    this.slider.min = String(from - (from % STEP_MS));
+    this.slider.max = String(to);
+    this.slider.value = String(at ?? to);
     this.slider.setAttribute("aria-valuetext", at === null ? gettext("no moment chosen") : dateTime(at));
     setText(this.words, at === null ? gettext("Replay") : dateTime(at));
     setText(this.note, problem || noteOf(at, past));
   }
 
   start() {
-    const { fixed, at } = this.view;
-    if (!fixed) return;
-    if (at === null || at >= fixed.to - STEP_MS) this.view.replay(fixed.from);
+    const { from, to } = this.view.span();
+    const { at } = this.view;
+    if (at === null || at >= to - STEP_MS) this.view.replay(from);
     this.timer = setInterval(() => this.step(), TICK_MS);
     this.label();
   }

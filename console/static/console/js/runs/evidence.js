@@ -56,12 +56,15 @@ const NAMES = {
   written: gettext("Entries written"),
 };
 const MOMENTS = ["last_ms", "died_ms", "taken_ms", "at_ms"];
+const ELSEWHERE = ["advice", "repaired_by"];
 const VALUE_MAX = 300;
 const LONG_AGO_MS = 1e11;
 
 /** `values`: of a finding. What says the same as words elsewhere is left out. */
 export function evidence(/** @type {Record<string, any>} */ values) {
-  const pairs = Object.entries(values).filter(([name, value]) => name !== "advice" && value !== null && value !== "");
+  const pairs = Object.entries(values).filter(
+    ([name, value]) => !ELSEWHERE.includes(name) && value !== null && value !== "",
+  );
   return h(
     "dl",
     { class: "rc-evidence" },

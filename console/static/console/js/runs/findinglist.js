@@ -189,7 +189,7 @@ export class FindingList {
         h("div", { class: "rc-muted" }, where),
         moment ? h("a", { href: moment }, gettext("The topic at that moment")) : null,
       ),
-      h("td", {}, gap ? h("p", { class: "rc-advice" }, gap) : null, evidence(each.evidence)),
+      h("td", {}, gap ? h("p", { class: "rc-advice" }, gap) : null, repairedBefore(each), evidence(each.evidence)),
       h(
         "td",
         {},
@@ -201,4 +201,11 @@ export class FindingList {
       ),
     );
   }
+}
+
+/** That a repair had sent it already, after an earlier run. */
+function repairedBefore(/** @type {Api.FindingShown} */ { evidence: { repaired_by: operation } }) {
+  if (typeof operation !== "string") return null;
+  const href = `${page.places.operations}${operation}/`;
+  return h("p", {}, h("a", { class: "rc-link", href }, gettext("Came back: an earlier repair was begun for it")));
 }

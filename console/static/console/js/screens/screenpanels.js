@@ -73,6 +73,8 @@ export function fit(/** @type {HTMLElement} */ panel) {
   }
 }
 
+const FIGURE_MOST = 7;
+
 function figures(/** @type {Values | null} */ values) {
   if (!values) return calm(gettext("Not known"));
   const names = ["backlog", "in_s", "out_s", "lag_ms", "dead", "workers"];
@@ -81,14 +83,12 @@ function figures(/** @type {Values | null} */ values) {
   return h(
     "dl",
     { class: "sc-figures" },
-    names.map((name) =>
-      h(
-        "div",
-        {},
-        h("dt", {}, METRICS[name][0]),
-        h("dd", { class: wrong[name] ? "sc-bad" : "" }, METRICS[name][1](values[name])),
-      ),
-    ),
+    names.map((name) => {
+      const words = METRICS[name][1](values[name]);
+      // Long ones (11 m 48 s) would run into the next figure.
+      const look = [wrong[name] ? "sc-bad" : "", String(words).length > FIGURE_MOST ? "sc-long" : ""];
+      return h("div", {}, h("dt", {}, METRICS[name][0]), h("dd", { class: look.join(" ").trim() }, words));
+    }),
   );
 }
 

@@ -1,0 +1,59 @@
+"""Roles, permissions and problems as people read them in the admin; what is stored, and REST says, stays as it is."""
+
+from __future__ import annotations
+
+from django.contrib.auth.models import Group
+from django.contrib.auth.models import Permission as DjangoPermission
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from console.access import LABELS, ROLE_WORDS, Permission
+
+APPS = ("console", "auth")
+"""Permissions of other apps open nothing in the console's admin."""
+PROBLEM_WORDS = {
+    "no_workers": _("No workers"),
+    "unowned": _("No owner"),
+    "lagging": _("Lagging"),
+    "falling_behind": _("Falling behind"),
+    "dead_growing": _("Dead growing"),
+    "dead": _("Dead letters"),
+    "stuck": _("A delivery is stuck"),
+    "ledger": _("Ledger"),
+    "journal_full": _("Journal full"),
+    "group_stuck": _("A group is stuck"),
+    "group_behind": _("A group falls behind"),
+    "missed": _("Entries missed"),
+    "lag_unknown": _("Lag unknown"),
+    "worker_lost": _("A worker is silent"),
+    "zookeeper_away": _("ZooKeeper is away"),
+    "memory": _("Redis is nearly full"),
+    "eviction": _("Redis may evict"),
+    "unreadable_topic": _("A topic cannot be read"),
+    "unreadable_worker": _("A worker cannot be read"),
+    "outbox_away": _("An outbox cannot be read"),
+    "outbox_lagging": _("An outbox lags"),
+    "outbox_parked": _("An outbox holds what cannot be sent"),
+    "recurring_failing": _("A recurring message fails"),
+    "route_failing": _("A route cannot forward"),
+    "route_idle": _("Nobody runs a route"),
+    "objective_burning": _("Lateness budget"),
+    "objective_missed": _("Objective missed"),
+    "starving": _("Starving"),
+    "order_stuck": _("Order stands still"),
+}
+_VERBS = {"add": _("may add"), "change": _("may change"), "delete": _("may delete"), "view": _("may look at")}
+
+
+def of_role(group: Group) -> str:
+    """A role of ours in the reader's language; one that somebody made by its name."""
+    return str(ROLE_WORDS.get(group.name, group.name))
+
+
+def of_permission(permission: DjangoPermission) -> str:
+    """What it allows. Django keeps its own words for that in the database, in English."""
+    kind, code = permission.content_type, permission.codename
+    if kind.app_label == "console" and code in set(Permission):
+        return f"RMQ Console | {LABELS[Permission(code)]}"
+    verb = _VERBS.get(code.partition("_")[0])
+    return f"{kind.name} | {verb or gettext(permission.name)}"
