@@ -180,10 +180,14 @@ def _question(keyspace: Keyspace, cache: SampleCache, topic: Topic) -> _Question
         known = None  # deleted and defined again, its counters may look the same
     asked = cache.questions.get(topic.name)
     if known is None or asked is None or asked.picture is not known.slots:
-        slots = range(topic.slots)
         picture = () if known is None else known.slots
-        keys = [key for slot in slots for key in stats_keys(keyspace, topic, slot)]
-        asked = _Question(picture, [(topic, slot) for slot in slots], keys, _seen(picture) or NEVER_SEEN * len(slots))
+        seen = _seen(picture) or NEVER_SEEN * topic.slots
+        if asked is None or asked.places[0][0] is not topic:
+            slots = range(topic.slots)
+            keys = [key for slot in slots for key in stats_keys(keyspace, topic, slot)]
+            asked = _Question(picture, [(topic, slot) for slot in slots], keys, seen)
+        else:
+            asked = asked._replace(picture=picture, seen=seen)
         cache.questions[topic.name] = asked
     return asked
 
