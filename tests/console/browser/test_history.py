@@ -77,7 +77,8 @@ def test_charts_go_back_and_come_closer(open_page: Open, queue: Queue, topic: st
     replay = page.get_by_role("region", name="Replay")
     expect(replay).to_be_hidden()
     page.get_by_role("button", name="6 h", exact=True).click()
-    expect(replay.get_by_role("button", name=re.compile("Problem began"))).to_be_visible()
+    # That of an hour ago; a busy machine may have made more of its own since the topic is there.
+    expect(replay.get_by_role("button", name=re.compile("Problem began")).first).to_be_visible()
     expect(replay.get_by_role("button", name="Back to now")).to_be_hidden()
     assert "from=" not in page.url
     page.get_by_role("button", name="5 min", exact=True).click()
