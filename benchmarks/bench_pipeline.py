@@ -39,8 +39,7 @@ DRIVER_MIB = 3_072  # Spark is given 2 GiB of heap
 def fill(client: RMQ, transitions: int) -> None:
     """So many transitions in the journals of one topic; a tenth of the messages still waits."""
     messages = transitions // PER_MESSAGE
-    topic = Topic("work", TopicKind.PRIORITY, slots=SLOTS, journal=Journal.EVENTS, journal_max=0)
-    client.define(topic)
+    topic = client.define(Topic("work", TopicKind.PRIORITY, slots=SLOTS, journal=Journal.EVENTS, journal_max=0))
     client.run(reader.register(client.keyspace, topic, "bench"))
     client.send_many("work", (PriorityMessage(f"message-{i:08d}", priority=17 + i % 100) for i in range(messages)))
     left = messages * 9 // 10
