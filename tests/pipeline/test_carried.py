@@ -9,17 +9,18 @@ from itertools import pairwise
 from random import Random
 from typing import Any
 
-import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rmq_core.journal.entries import EVENTS
 from rmq_core.pipeline.history import histories as of_histories
+from rmq_core.pipeline.history import ordered
 from rmq_core.pipeline.history.histories import Closing, histories
 from rmq_core.pipeline.history.steps import FLAG_BITS, LETTER_BITS, LIVE, NAMES, OLD, STEP_BITS, TAIL, UNKNOWN, low
-from rmq_core.pipeline.schemas import PARTS, STEPS, arrow
+from rmq_core.pipeline.schemas import PARTS
 from tests.pipeline.frames import DUE, T0, Slot
+from tests.pipeline.hashed import hashed
 from tests.pipeline.legal import legal_steps
 
 IDS = [b"m%d" % i for i in range(3)]
@@ -37,7 +38,7 @@ RARE = [
 def at_once(request: pytest.FixtureRequest) -> Iterator[None]:
     """How many rows are judged together, and whether those that are settled are left out."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(of_histories, "AT_ONCE", request.param[0])
+        patched.setattr(ordered, "AT_ONCE", request.param[0])
         patched.setattr(of_histories, "SETTLED_SHARE", request.param[1])
         yield
 
@@ -99,8 +100,7 @@ def judged(rows: list[dict[str, Any]], closing: Closing | None) -> tuple[dict[by
     found: dict[bytes, Any] = {}
     times: list[Any] = []
     kept, unsure = [], set()
-    order = sorted(rows, key=lambda row: (row["id"], row["position"], row["seq"]))
-    batch = pa.RecordBatch.from_pylist([{"carried": None} | row for row in order], schema=arrow(STEPS))
+    batch = hashed([{"carried": None} | row for row in Random(len(rows)).sample(rows, len(rows))])
     for out in histories([batch.slice(0, len(rows) // 2), batch.slice(len(rows) // 2)], closing):
         for row in out.to_pylist():
             if row["closing"] is not None:

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rmq_core.pipeline.history import histories as of_histories
+from rmq_core.pipeline.history import ordered
 from rmq_core.pipeline.history.histories import histories
 from rmq_core.pipeline.history.steps import LETTER_BITS, NAMES, STEP_BITS
-from rmq_core.pipeline.schemas import STEPS, arrow
 from rmq_core.pipeline.sources.decoding import SEQUENCE_BITS
+from tests.pipeline.hashed import hashed
 
 LIVES = {
     b"done": [("sent", "ns", 1_000), ("taken", "sp", 9), ("acked", "p-", 0)],
@@ -26,7 +26,7 @@ LIVES = {
 }
 
 
-def rows(ids: list[bytes]) -> pa.RecordBatch:
+def lines_of(ids: list[bytes]) -> list[dict[str, Any]]:
     """Their transitions, one message after the other, each a second after the one before."""
     lines: list[dict[str, Any]] = []
     for id in ids:
@@ -40,7 +40,12 @@ def rows(ids: list[bytes]) -> pa.RecordBatch:
                     "due_ms": score if target == "s" else -1,
                 }
             )
-    return pa.RecordBatch.from_pylist(lines, schema=arrow(STEPS))
+    return lines
+
+
+def rows(ids: list[bytes]) -> pa.RecordBatch:
+    """The same as `histories` is given them."""
+    return hashed(lines_of(ids))
 
 
 def judged(batches: list[pa.RecordBatch]) -> tuple[dict[bytes, Any], list[int], list[int]]:
@@ -84,12 +89,18 @@ def test_batches_may_be_cut_anywhere(ids: list[bytes], cuts: list[int]) -> None:
     parts = [whole.slice(low, high - low) for low, high in pairwise(places)]
     said = judged([whole])
     assert judged(parts) == said
-    # As soon as there is a whole message; and a message that goes on for longer than is looked at.
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(of_histories, "AT_ONCE", 1)
+    with pytest.MonkeyPatch.context() as patched:  # as soon as there is a whole message
+        patched.setattr(ordered, "AT_ONCE", 1)
         assert judged(parts) == said
-        patched.setattr(of_histories, "_LOOKED_AT", 1)
-        assert judged(parts) == said
+
+
+@settings(deadline=None)  # the first example imports pyarrow's parts
+@given(st.permutations(lines_of(list(LIVES))), st.integers(1, 3), st.integers(0, 20))
+def test_rows_of_a_message_come_in_any_order_and_hashes_may_be_equal(
+    lines: list[dict[str, Any]], hashes: int, cut: int
+) -> None:
+    mixed = hashed(lines, lambda row: len(row["id"]) % hashes - 1)
+    assert judged([mixed.slice(0, cut), mixed.slice(cut)]) == judged([rows(list(LIVES))])
 
 
 def test_nothing_is_said_of_nothing() -> None:

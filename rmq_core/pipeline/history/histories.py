@@ -16,6 +16,7 @@ from rmq_core.journal.entries import EVENTS
 from rmq_core.pipeline.history import carried
 from rmq_core.pipeline.history.copies import Trace, columns_of, traced
 from rmq_core.pipeline.history.impossible import Wrongs, as_struct, wrongs
+from rmq_core.pipeline.history.ordered import whole_messages
 from rmq_core.pipeline.history.rows import Rows, first_rows
 from rmq_core.pipeline.history.steps import LETTERS_BY_BITS, LIVE, NAMES, STEP_BITS, tables
 from rmq_core.pipeline.history.times import times
@@ -25,11 +26,6 @@ if TYPE_CHECKING:
     import pyarrow
 
 
-AT_ONCE = 40_000
-"""Rows that are judged together: each step costs some µs for itself, and then little for every row; and what it looks
-at is to stay in the processor's cache."""
-_LOOKED_AT = 100
-"""Rows at the end of a batch among which its last message mostly begins."""
 SETTLED_SHARE = 0.25
 """Where fewer messages are settled, it is not worth while to leave them out."""
 
@@ -43,38 +39,9 @@ class Closing:
 
 
 def histories(batches: Iterable[pyarrow.RecordBatch], closing: Closing | None = None) -> Iterator[pyarrow.RecordBatch]:
-    """Rows of `schemas.STEPS`, sorted by message and then by position and seq → rows of `schemas.HISTORIES`.
-
-    A message may go on in the next batch; the rows of one message must fit into memory.
-    """
-    held, whole, more = list[Any](), 0, 0  # rows of messages that have ended in these batches, and behind them
-    for batch in batches:
-        if not batch.num_rows:
-            continue
-        start = _last_start(batch)
-        held.append(batch)
-        whole, more = (whole + more + start, batch.num_rows - start) if start else (whole, more + batch.num_rows)
-        if whole >= AT_ONCE:
-            table = _table(held)
-            yield from _judge(table.slice(0, whole), closing)
-            held, whole = table.slice(whole).to_batches(), 0
-    if held:
-        yield from _judge(_table(held), closing)
-
-
-def _table(batches: list[Any]) -> Any:
-    import pyarrow as pa
-
-    return pa.Table.from_batches(batches).combine_chunks()
-
-
-def _last_start(batch: Any) -> int:
-    """Where the last message of a batch begins."""
-    import numpy as np
-
-    begin = max(0, batch.num_rows - _LOOKED_AT)
-    start = begin + int(np.flatnonzero(first_rows(batch.slice(begin)))[-1])
-    return start if start > begin or begin == 0 else int(np.flatnonzero(first_rows(batch))[-1])
+    """Rows as `ordered.whole_messages` reads them → rows of `schemas.HISTORIES`."""
+    for table in whole_messages(batches):
+        yield from _judge(table, closing)
 
 
 def judge(closing: Closing | None) -> Any:

@@ -40,10 +40,8 @@ def replay(
     if carried is not None:
         rows = rows.unionByName(carried)
     names = [name for name, _, _ in STEPS]
-    # Sorting by a number first is quicker than by texts; these still decide, as two messages may have one number.
     hashed = rows.select(F.xxhash64(*MESSAGE).alias("hash"), *names).repartition("hash")
-    ordered = hashed.sortWithinPartitions("hash", *MESSAGE, "position", "seq")
-    return ordered.select(*names).mapInArrow(judge(closing), ddl(HISTORIES))
+    return hashed.sortWithinPartitions("hash").mapInArrow(judge(closing), ddl(HISTORIES))
 
 
 def _steps(events: DataFrame) -> DataFrame:

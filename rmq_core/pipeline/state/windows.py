@@ -37,9 +37,10 @@ def of_news(events: DataFrame, messages: DataFrame) -> DataFrame:
     happened = events.where("archived").select("topic", start.alias("start_ms"), "event", "origin")
     counted = happened.where(F.col("event").isin(*COUNTED) | (F.col("origin") == "n"))
     by_event = counted.groupBy("topic", "start_ms", "event", (F.col("origin") == "n").alias("arrives")).count()
-    arrived = by_event.where("arrives").withColumn("event", F.lit("sent"))
-    others = by_event.where(F.col("event").isin(*COUNTED[1:]))
-    counts = arrived.union(others).select("topic", "start_ms", F.col("event").alias("name"), _only(), F.col("count"))
+    # A send that merges counts as both. One look at the events: of two filters each would read them.
+    names = F.array(F.when(F.col("arrives"), COUNTED[0]), F.when(F.col("event").isin(*COUNTED[1:]), F.col("event")))
+    named = by_event.select("topic", "start_ms", F.explode(names).alias("name"), "count").where("name IS NOT NULL")
+    counts = named.select("topic", "start_ms", "name", _only(), F.col("count"))
     of_times = messages.where("id IS NULL AND archived")
     several = [
         of_times.select(
