@@ -52,6 +52,18 @@ def test_who_may_not_read_content_sees_no_keys(queue: Queue, operator: Caller, c
     operator.ok("POST", "/topics/orders/holds", {"id": "secret content", "reason": "r"})
     (hold,) = caller("Viewer").ok("GET", "/topics/orders/holds")["holds"]
     assert hold["key"] is None
+    assert hold["note"] is not None
+
+
+def test_who_may_not_read_content_does_not_see_which_message_failed(
+    queue: Queue, operator: Caller, caller: Callable[..., Caller]
+) -> None:
+    queue.topic(on_failure="wait", max_retries=3, backoff_ms=60_000)
+    queue.dead("secret")  # it waits for its next try, and the others of its slot basis behind it
+    (hold,) = operator.ok("GET", "/topics/orders/holds")["holds"]
+    assert (hold["of"], hold["note"]) == ("failure", "secret")
+    (hold,) = caller("Viewer").ok("GET", "/topics/orders/holds")["holds"]
+    assert (hold["key"], hold["note"]) == (None, None)
 
 
 def test_what_means_nothing_is_refused(queue: Queue, operator: Caller) -> None:

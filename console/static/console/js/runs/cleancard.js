@@ -5,10 +5,13 @@ import { dateTime, exact } from "../core/format.js";
 import { page, topicAddress } from "../core/page.js";
 import { fill, gettext, messageOf, ngettext } from "../core/text.js";
 
+const NAMED_MOST = 20;
+
 export class CleanCard {
   constructor() {
     this.shown = "";
     this.body = h("tbody");
+    this.unrecorded = h("p", { class: "rc-muted rc-bars-note" }, unrecorded(page.unrecorded ?? []));
     this.note = h("p", { class: "rc-error", hidden: true });
     this.element = h(
       "section",
@@ -25,6 +28,7 @@ export class CleanCard {
           this.body,
         ),
       ),
+      this.unrecorded,
     );
   }
 
@@ -46,6 +50,20 @@ export class CleanCard {
     this.element.hidden = rows.length === 0;
     refill(this.body, rows.map(line));
   }
+}
+
+/** Of what nobody can say whether it is clean. */
+function unrecorded(/** @type {string[]} */ names) {
+  if (!names.length) return null;
+  const few = names.slice(0, NAMED_MOST).join(", ") + (names.length > NAMED_MOST ? ", …" : "");
+  return fill(
+    ngettext(
+      "%(n)s topic is not compared, for its journal is off: %(names)s",
+      "%(n)s topics are not compared, for their journals are off: %(names)s",
+      names.length,
+    ),
+    { n: exact(names.length), names: few },
+  );
 }
 
 function line(/** @type {Api.CleanTopic} */ each) {

@@ -1,0 +1,192 @@
+"""Ten questions of somebody on call, each walked from the overview as docs/how-to/answers-on-call.md says it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from rmq_core import Topic, TopicKind
+from tests.console.browser.contexts import Contexts
+from tests.console.conftest import Queue
+from tests.support.waiting import wait_until
+
+Open = Callable[..., Page]
+SILENT_MS = 120_000
+MUTE = {
+    "host": "here", "pid": 7, "topics": ["elsewhere"], "started_ms": 1, "threads": 2, "in_flight": 3, "done": 9,
+    "failed": 0, "done_per_s": 6.2, "stuck": 0, "version": "1", "state": "running", "stale": 0,
+    "session": "connected", "session_for_ms": 0, "weight": 1, "slots": {"elsewhere": "0-3"}, "versions": {},
+}  # fmt: skip
+
+
+def line(page: Page, *words: str) -> Locator:
+    """A problem of the overview, however many there are."""
+    found = page.locator(".rc-problem")
+    for each in words:
+        found = found.filter(has_text=each)
+    more = page.get_by_role("button", name=re.compile(r"^\d+ more$"))
+    expect(found.or_(more).first).to_be_visible()
+    if not found.count():
+        more.click()
+    return found
+
+
+def to_topic(page: Page, topic: str) -> None:
+    """From the overview, by its filter."""
+    page.keyboard.press("/")
+    page.keyboard.type(topic)
+    page.get_by_role("link", name=topic, exact=True).click()
+    expect(page.locator("#rc-topic-actions").get_by_role("button").first).to_be_visible()
+
+
+def tab(page: Page, name: str) -> None:
+    page.get_by_role("navigation", name="Topic").get_by_role("link", name=re.compile(f"^{name}")).click()
+
+
+def test_which_topic_is_unhealthy_since_when_why_and_what_its_messages_die_of(
+    open_page: Open, queue: Queue, topic: str
+) -> None:
+    for number in range(3):
+        queue.dead(f"d{number}", topic=topic)
+    queue.delayed("waits", topic=topic, in_ms=0)
+    page = open_page("/")
+    expect(line(page, topic, "1 message is ready and no worker listens.")).to_contain_text("began")
+    expect(page).to_have_title(re.compile(r"^\(\d+\) "))
+    line(page, topic, "3 in all").get_by_role("link", name="Open").click()
+    cluster = page.get_by_role("region", name="Clusters by error").locator("tbody tr").first
+    expect(cluster).to_contain_text("KeyError")
+    expect(cluster).to_contain_text("3")
+    page.locator("#rc-topic-actions").get_by_role("button", name="Why is it late?").click()
+    expect(page.get_by_role("dialog", name="Why is it late?").locator("strong")).to_have_text(
+        "No worker listens to it; 1 ready."
+    )
+
+
+def test_who_changed_what_before(open_page: Open, queue: Queue, topic: str) -> None:
+    page = open_page("/", "editor")
+    to_topic(page, topic)
+    tab(page, "Definition")
+    page.get_by_label("Retries").fill("4")
+    page.get_by_role("button", name="Review the change").click()
+    page.get_by_label("Reason").fill("patience")
+    page.get_by_role("dialog").get_by_role("button", name="Save").click()
+    page.get_by_role("link", name="Who changed what before").click()
+    row = page.get_by_role("region", name="History").get_by_role("row", name="patience")
+    expect(row).to_be_in_viewport()
+    expect(row).to_contain_text("editor")
+    expect(row).to_contain_text("Retries")
+    # The marks over the charts call it the same, and lead there.
+    tab(page, "Live")
+    page.get_by_role("button", name="1 h", exact=True).click()
+    page.get_by_role("button", name=re.compile("Definition")).last.click()
+    happened = page.get_by_role("list", name="What happened").get_by_role("listitem").filter(has_text="Retries")
+    expect(happened).to_contain_text("edited · Retries · editor")
+    happened.get_by_role("link", name="Open").click()
+    expect(page.get_by_role("region", name="History").get_by_role("row", name="patience")).to_be_in_viewport()
+
+
+def test_how_many_a_requeue_would_hit_how_long_it_takes_and_whether_it_worked(
+    open_page: Open, queue: Queue, topic: str
+) -> None:
+    for number in range(3):
+        queue.dead(f"d{number}", topic=topic)
+    page = open_page("/")
+    line(page, topic, "3 in all").get_by_role("link", name="Open").click()
+    page.get_by_role("button", name="All matching").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("3 messages match")
+    expect(dialog).to_contain_text("It takes about")
+    dialog.get_by_label(re.compile("^Canary")).fill("1")
+    dialog.get_by_label("Reason").fill("the service is back")
+    dialog.get_by_role("button", name="Start").click()
+    expect(page.get_by_role("status").filter(has_text="Waiting for the canary")).to_be_visible()
+    for delivery in queue.client.take(topic, timeout_ms=10_000):
+        queue.client.ack(delivery)
+    canary = page.get_by_role("region", name="The canary: what became of it")
+    expect(canary).to_contain_text("1 went first: 1 well, 0 died")
+    expect(page.locator(".rc-tile").filter(has_text="Done")).to_contain_text("3")
+
+
+def test_whether_a_worker_is_dead_or_slow(open_page: Open, queue: Queue, contexts: Contexts) -> None:
+    raw, workers = queue.client.connection.client, queue.client.keyspace.workers
+    about = MUTE | {"seen_ms": queue.inspector.now_ms() - SILENT_MS}
+    raw.hset(workers, "mute", json.dumps(about))
+    try:
+        page = open_page("/")
+        line(page, "Worker mute on here is silent.").get_by_role("link", name="Open").click()
+        row = page.locator(".rc-workers tbody tr").filter(has_text="mute")
+        expect(row).to_contain_text("Silent")
+        expect(row).to_contain_text(re.compile(r"last heard of 2 m"))
+        # What it said last is not how it is.
+        expect(row).not_to_contain_text("connected")
+        expect(row).not_to_contain_text("6.2")
+        expect(row.get_by_role("link", name="elsewhere").locator("..")).to_have_text("elsewhere")
+        # The same where an alert says it: the way to the worker.
+    finally:
+        contexts.close()
+        raw.hdel(workers, "mute")
+
+
+def test_what_became_of_one_message(open_page: Open, queue: Queue, topic: str) -> None:
+    queue.delayed(f"{topic}-late", topic=topic, in_ms=0)
+    page = open_page("/")
+    to_topic(page, topic)
+    tab(page, "Messages")
+    page.get_by_role("button", name="Hold a key").click()
+    dialog = page.get_by_role("dialog")
+    offered = dialog.get_by_label("What is held").get_by_role("option")
+    expect(offered).to_have_text(["Id", "Slot basis"])
+    dialog.get_by_label("Key").fill(f"{topic}-late")
+    dialog.get_by_label("Reason").fill("disputed")
+    dialog.get_by_role("button", name="Hold").click()
+    expect(page.get_by_role("region", name="Keys that are held")).to_contain_text("disputed")
+
+    page = open_page("/")
+    page.keyboard.press("Control+k")
+    field, results = page.locator("#search-input-command"), page.locator("#command-results")
+    field.press_sequentially(f"{topic}-never-sent")
+    expect(results).to_contain_text("Nothing is found")
+    field.fill("")
+    field.press_sequentially(f"{topic}-late")
+    results.get_by_role("link", name=f"{topic}-late").click()
+    expect(page.locator(".rc-why strong")).to_contain_text("It is held")
+    expect(page.locator(".rc-why")).to_contain_text(re.compile("Held since .*: operator: disputed"))
+    expect(page.locator(".rc-timeline")).to_contain_text("operator held it · disputed")
+
+
+def test_who_causes_the_load_and_what_comes_in_the_next_hours(open_page: Open, queue: Queue, topic: str) -> None:
+    for number in range(4):
+        tenant = "acme" if number else "small"
+        queue.client.send(topic, f"n{number}", in_ms=1_800_000, tenant=tenant)
+    page = open_page("/")
+    to_topic(page, topic)
+    tenants = page.get_by_role("region", name="Tenants: who causes the load")
+    expect(tenants.locator("tbody tr").first).to_contain_text("acme")
+    expect(tenants.locator("tbody tr").first).to_contain_text("75 %")
+    forecast = page.get_by_role("region", name="Forecast: messages due")
+    forecast.get_by_role("button", name="Hours").click()
+    forecast.get_by_role("button", name="Show as table").click()
+    expect(forecast.locator("tbody")).to_contain_text("4")
+
+
+def test_whether_everything_of_last_night_arrived(open_page: Open, topic: str) -> None:
+    page = open_page("/")
+    page.get_by_role("link", name="Reconciliation").click()
+    expect(page.get_by_role("region", name="Calendar")).to_be_visible()
+    # Of what nobody can say it, that is said.
+    expect(page.get_by_role("region", name="Topics that are clean")).to_contain_text(
+        re.compile(f"not compared, for .* off: .*{topic}")
+    )
+
+
+@pytest.fixture
+def topic(queue: Queue, contexts: Contexts) -> Iterator[str]:
+    name = f"night-{id(queue) % 9973}"
+    queue.client.define(Topic(name, TopicKind.FIXED_TIME, slots=4, backoff_ms=0, max_retries=0))
+    yield name
+    contexts.close()
+    queue.control.delete_topic(name, force=True)
