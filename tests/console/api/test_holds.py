@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from console.models import AuditEntry
+from rmq_core import FixedTimeMessage
 from tests.console.api.conftest import Caller, problem
 from tests.console.conftest import Queue
 
@@ -59,7 +60,12 @@ def test_who_may_not_read_content_does_not_see_which_message_failed(
     queue: Queue, operator: Caller, caller: Callable[..., Caller]
 ) -> None:
     queue.topic(on_failure="wait", max_retries=3, backoff_ms=60_000)
-    queue.dead("secret")  # it waits for its next try, and the others of its slot basis behind it
+    for number, key in enumerate(("secret", "next")):
+        message = FixedTimeMessage("{}", queue.inspector.now_ms() + number, key=key, slot_basis="customer")
+        queue.client.send("orders", message, allow_past=True)
+    (delivery,) = queue.client.take("orders", timeout_ms=2_000)
+    queue.client.nack(delivery)
+    assert not queue.client.take("orders"), "the others of its slot basis wait behind it"
     (hold,) = operator.ok("GET", "/topics/orders/holds")["holds"]
     assert (hold["of"], hold["note"]) == ("failure", "secret")
     (hold,) = caller("Viewer").ok("GET", "/topics/orders/holds")["holds"]

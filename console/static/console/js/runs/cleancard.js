@@ -12,22 +12,23 @@ export class CleanCard {
     this.shown = "";
     this.body = h("tbody");
     this.unrecorded = h("p", { class: "rc-muted rc-bars-note" }, unrecorded(page.unrecorded ?? []));
+    this.table = h(
+      "div",
+      { class: "rc-scroll" },
+      h(
+        "table",
+        { class: "rc-table" },
+        headRow([gettext("Topic"), gettext("Clean since"), gettext("Last reconciliation")]),
+        this.body,
+      ),
+    );
     this.note = h("p", { class: "rc-error", hidden: true });
     this.element = h(
       "section",
       { class: "rc-card rc-flush", hidden: true, "aria-label": gettext("Topics that are clean") },
       h("header", { class: "rc-toolbar" }, h("h2", { class: "rc-strong" }, gettext("Topics that are clean"))),
       this.note,
-      h(
-        "div",
-        { class: "rc-scroll" },
-        h(
-          "table",
-          { class: "rc-table" },
-          headRow([gettext("Topic"), gettext("Clean since"), gettext("Last reconciliation")]),
-          this.body,
-        ),
-      ),
+      this.table,
       this.unrecorded,
     );
   }
@@ -47,7 +48,8 @@ export class CleanCard {
     const text = JSON.stringify(rows);
     if (text === this.shown) return;
     this.shown = text;
-    this.element.hidden = rows.length === 0;
+    this.table.hidden = rows.length === 0;
+    this.element.hidden = this.table.hidden && !page.unrecorded?.length;
     refill(this.body, rows.map(line));
   }
 }
