@@ -224,12 +224,14 @@ def test_the_pace(rmq: RMQ) -> None:
     assert codes(why(rmq, pace=Pace(0.0, 0.0))) == ["no_worker"]
 
 
-def test_one_call_does_not_explain_that_more_comes_in(rmq: RMQ, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_call_or_a_hold_does_not_explain_that_more_comes_in(rmq: RMQ, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(judging, "BUSY_MS", 0)
     define(rmq, slots=2)
     send(rmq, *(f"m{n}" for n in range(20)))
     assert rmq.take("work")
     assert codes(why(rmq, pace=Pace(5.0, 4.0))) == ["falls_behind", "busy"]
+    Control(rmq).hold("work", id="m19")
+    assert codes(why(rmq, pace=Pace(5.0, 4.0)))[0] == "falls_behind"
     assert codes(why(rmq, pace=Pace(1.0, 4.0))) == ["busy", "draining"]
 
 
