@@ -24,8 +24,8 @@ MEMORY_WARNING, MEMORY_CRITICAL = 85, 95
 LAG_CRITICAL = 10
 """Lags so many times longer than what is warned of are critical."""
 BACKLOG_NOTED, BACKLOG_GROWTH, BACKLOG_CREEP = 1_000, 1.2, 1.02
-"""Above the first a backlog of ready messages falls behind, once it is so many times larger than it was; a large one that
-grew by the first also when it is only the third."""
+"""Above the first a backlog of ready messages falls behind, once it is so many times larger than it was; the third is
+enough of one that grew by the first."""
 JOURNAL_WARNING, JOURNAL_CRITICAL = 50, 90
 """Percent of what the fullest slot may hold before sends to it are refused."""
 BURN_CRITICAL, BURN_LATE_LEAST = 10, 10

@@ -9,19 +9,44 @@ from collections.abc import Callable, Iterator
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from console.config.environment import BASE_DIR
 from rmq_core import Topic, TopicKind
 from tests.console.browser.contexts import Contexts
 from tests.console.conftest import Queue
+from tests.console.stack import Stack
 
 Open = Callable[..., Page]
 SILENT_MS = 120_000
 DIED = re.compile(r"3 (more )?dead letters")
+RUN = "0a0a0a0a-0000-4000-8000-000000000450"
+LAST_NIGHT = """
+from django.utils import timezone
+from console.models import Finding, Reconciliation
+now = timezone.now()
+run = Reconciliation.objects.create(
+    pk="{run}", username="admin", state="done", percent=100, started=now, finished=now, complete=True, findings=1,
+    listed=1, stages=[["snapshot", 1, 1, 1]], summary={{"counts": {{"not_done": 1}}}}, topics=["{topic}"],
+)
+Finding.objects.create(run=run, kind="not_done", topic="{topic}", slot=0, ident="late", evidence={{}})
+"""
 LONG = "flight-events@cache." + 3 * "a-worker-with-a-long-name."
 MUTE = {
     "host": "here", "pid": 7, "topics": ["elsewhere", LONG], "started_ms": 1, "threads": 2, "in_flight": 3, "done": 9,
     "failed": 0, "done_per_s": 6.2, "stuck": 0, "version": "1", "state": "running", "stale": 0,
-    "session": "connected", "session_for_ms": 0, "weight": 1, "slots": {"elsewhere": "0-3", LONG: "0-3"}, "versions": {},
+    "session": "connected", "session_for_ms": 0, "weight": 1, "slots": {"elsewhere": "0-3", LONG: "0-3"},
+    "versions": {},
 }  # fmt: skip
+
+
+DOCUMENT = BASE_DIR / "docs" / "how-to" / "answers-on-call.md"
+
+
+def test_the_document_asks_the_ten_that_are_walked_here() -> None:
+    asked = re.findall(r"^\| (\d+) \| (.+?) \|", DOCUMENT.read_text(), re.MULTILINE)
+    assert [int(number) for number, _ in asked] == list(range(1, 11))
+    walked = [" ".join((each.__doc__ or "").split()) for name, each in globals().items() if name.startswith("test_")]
+    for _, question in asked:
+        assert any(question in each for each in walked), question
 
 
 def line(page: Page, *words: str | re.Pattern[str]) -> Locator:
@@ -51,6 +76,7 @@ def tab(page: Page, name: str) -> None:
 def test_which_topic_is_unhealthy_since_when_why_and_what_its_messages_die_of(
     open_page: Open, queue: Queue, topic: str
 ) -> None:
+    """Which topic is unhealthy, and since when? Why is it late? What do its messages die of?"""
     for number in range(3):
         queue.dead(f"d{number}", topic=topic)
     queue.delayed("waits", topic=topic, in_ms=0)
@@ -68,6 +94,7 @@ def test_which_topic_is_unhealthy_since_when_why_and_what_its_messages_die_of(
 
 
 def test_who_changed_what_before(open_page: Open, queue: Queue, topic: str) -> None:
+    """Who changed what before?"""
     page = open_page("/", "editor")
     to_topic(page, topic)
     tab(page, "Definition")
@@ -93,6 +120,7 @@ def test_who_changed_what_before(open_page: Open, queue: Queue, topic: str) -> N
 def test_how_many_a_requeue_would_hit_how_long_it_takes_and_whether_it_worked(
     open_page: Open, queue: Queue, topic: str
 ) -> None:
+    """How many would a requeue hit, and how long would it take? Did my requeue work?"""
     for number in range(3):
         queue.dead(f"d{number}", topic=topic)
     page = open_page("/")
@@ -113,6 +141,7 @@ def test_how_many_a_requeue_would_hit_how_long_it_takes_and_whether_it_worked(
 
 
 def test_whether_a_worker_is_dead_or_slow(open_page: Open, queue: Queue, contexts: Contexts) -> None:
+    """Is a worker dead, or slow?"""
     raw, workers = queue.client.connection.client, queue.client.keyspace.workers
     about = MUTE | {"seen_ms": queue.inspector.now_ms() - SILENT_MS}
     raw.hset(workers, "mute", json.dumps(about))
@@ -134,6 +163,7 @@ def test_whether_a_worker_is_dead_or_slow(open_page: Open, queue: Queue, context
 
 
 def test_what_became_of_one_message(open_page: Open, queue: Queue, topic: str) -> None:
+    """What became of this one message?"""
     queue.delayed(f"{topic}-late", topic=topic, in_ms=0)
     page = open_page("/")
     to_topic(page, topic)
@@ -161,6 +191,7 @@ def test_what_became_of_one_message(open_page: Open, queue: Queue, topic: str) -
 
 
 def test_who_causes_the_load_and_what_comes_in_the_next_hours(open_page: Open, queue: Queue, topic: str) -> None:
+    """Who causes the load, and what comes in the next hours?"""
     for number in range(4):
         tenant = "acme" if number else "small"
         queue.client.send(topic, f"n{number}", in_ms=1_800_000, tenant=tenant)
@@ -175,7 +206,9 @@ def test_who_causes_the_load_and_what_comes_in_the_next_hours(open_page: Open, q
     expect(forecast.locator("tbody")).to_contain_text("4")
 
 
-def test_whether_everything_of_last_night_arrived(open_page: Open, topic: str) -> None:
+def test_whether_everything_of_last_night_arrived(open_page: Open, stack: Stack, topic: str) -> None:
+    """Did everything of last night arrive?"""
+    stack.manage(LAST_NIGHT.format(run=RUN, topic=topic))
     page = open_page("/")
     page.get_by_role("link", name="Reconciliation").click()
     expect(page.get_by_role("region", name="Calendar")).to_be_visible()
@@ -183,6 +216,11 @@ def test_whether_everything_of_last_night_arrived(open_page: Open, topic: str) -
     expect(page.get_by_role("region", name="Topics that are clean")).to_contain_text(
         re.compile(f"not compared, for .* off: .*{topic}")
     )
+    page.get_by_role("row", name="1 finding").get_by_role("link", name="1 finding").click()
+    expect(page.get_by_role("row", name="late").get_by_role("link", name="late")).to_have_attribute(
+        "href", re.compile(f"/topics/{topic}/message/")
+    )
+    stack.manage(f"from console.models import Reconciliation; Reconciliation.objects.filter(pk='{RUN}').delete()")
 
 
 @pytest.fixture
