@@ -140,26 +140,34 @@ def test_how_many_a_requeue_would_hit_how_long_it_takes_and_whether_it_worked(
     expect(page.locator(".rc-tile").filter(has_text="Done")).to_contain_text("3")
 
 
-def test_whether_a_worker_is_dead_or_slow(open_page: Open, queue: Queue, contexts: Contexts) -> None:
-    """Is a worker dead, or slow?"""
+@pytest.fixture
+def mute(queue: Queue, contexts: Contexts) -> Iterator[None]:
+    """A worker that was heard of two minutes ago."""
     raw, workers = queue.client.connection.client, queue.client.keyspace.workers
-    about = MUTE | {"seen_ms": queue.inspector.now_ms() - SILENT_MS}
-    raw.hset(workers, "mute", json.dumps(about))
-    try:
-        page = open_page("/")
-        line(page, "Worker mute on here is silent.").get_by_role("link", name="Open").click()
-        row = page.locator(".rc-workers tbody tr").filter(has_text="mute")
-        expect(row).to_contain_text("Silent")
-        expect(row).to_contain_text(re.compile(r"last heard of 2 m"))
-        # What it said last is not how it is.
-        expect(row).not_to_contain_text("connected")
-        expect(row).not_to_contain_text("6.2")
-        expect(row.get_by_role("link", name="elsewhere").locator("..")).to_have_text("elsewhere")
-        # Long names break, so that what can be done about it is in sight.
-        expect(row.get_by_role("button", name="Drain")).to_be_in_viewport(ratio=1)
-    finally:
-        contexts.close()
-        raw.hdel(workers, "mute")
+    raw.hset(workers, "mute", json.dumps(MUTE | {"seen_ms": queue.inspector.now_ms() - SILENT_MS}))
+    yield
+    contexts.close()
+    raw.hdel(workers, "mute")
+
+
+def worker(page: Page) -> Locator:
+    return page.locator(".rc-workers tbody tr").filter(has_text="mute")
+
+
+@pytest.mark.usefixtures("mute")
+def test_whether_a_worker_is_dead_or_slow(open_page: Open) -> None:
+    """Is a worker dead, or slow?"""
+    page = open_page("/")
+    line(page, "Worker mute on here is silent.").get_by_role("link", name="Open").click()
+    row = worker(page)
+    expect(row).to_contain_text("Silent")
+    expect(row).to_contain_text(re.compile(r"last heard of \d+ m"))
+    # What it said last is not how it is.
+    expect(row).not_to_contain_text("connected")
+    expect(row).not_to_contain_text("6.2")
+    expect(row.get_by_role("link", name="elsewhere").locator("..")).to_have_text("elsewhere")
+    # Long names break, so that what can be done about it is in sight.
+    expect(row.get_by_role("button", name="Drain")).to_be_in_viewport(ratio=1)
 
 
 def test_what_became_of_one_message(open_page: Open, queue: Queue, topic: str) -> None:
@@ -221,6 +229,26 @@ def test_whether_everything_of_last_night_arrived(open_page: Open, stack: Stack,
         "href", re.compile(f"/topics/{topic}/message/")
     )
     stack.manage(f"from console.models import Reconciliation; Reconciliation.objects.filter(pk='{RUN}').delete()")
+
+
+@pytest.mark.usefixtures("mute")
+def test_the_same_in_chinese(open_page: Open, queue: Queue, topic: str) -> None:
+    queue.delayed(f"{topic}-late", topic=topic, in_ms=0)
+    queue.control.hold(topic, id=f"{topic}-late", note="ann: disputed")
+
+    def chinese(path: str) -> Page:
+        return open_page(path, locale="zh-CN")
+
+    expect(worker(chinese("/workers/"))).to_contain_text("最近一次心跳")
+    expect(chinese(f"/topics/{topic}/message/?id={topic}-late").locator(".rc-why")).to_contain_text(
+        "被扣留：ann: disputed"
+    )
+    expect(chinese(f"/topics/{topic}/definition/").get_by_role("link", name="之前谁改了什么")).to_be_visible()
+    expect(chinese("/reconciliation/").get_by_text("因为其日志已关闭")).to_contain_text(topic)
+    page = chinese("/")
+    page.keyboard.press("Control+k")
+    page.locator("#search-input-command").press_sequentially(f"{topic}-never-sent")
+    expect(page.locator("#command-results")).to_contain_text("未找到任何内容")
 
 
 @pytest.fixture
