@@ -11,6 +11,7 @@ import { toast } from "../core/toast.js";
 import { Choice } from "../parts/choice.js";
 import { guardedButton } from "../parts/guardedbutton.js";
 import { LiveList } from "../parts/livelist.js";
+import { problemPlace } from "../parts/problemnames.js";
 import { putOnScreen } from "../screens/putonscreen.js";
 
 const { alert_receiver: mayDefine } = page.grants.actions;
@@ -43,10 +44,7 @@ class Row {
 
   update(/** @type {Api.AlertOut} */ item, /** @type {number} */ now) {
     this.item = item;
-    replace(
-      this.place,
-      item.topic ? h("a", { class: "rc-link", href: topicAddress(item.topic) }, item.topic) : named(item.topics),
-    );
+    replace(this.place, where(item));
     this.place.title = item.topics.join(", ");
     setText(this.about, about(item));
     this.about.title = item.rule?.description ?? "";
@@ -66,6 +64,13 @@ class Row {
     this.since.title = dateTime(begun);
     setText(this.told, item.state === "pending" ? "–" : told(item.deliveries));
   }
+}
+
+/** The topic, or the page that fixes what is wrong with the installation. */
+function where(/** @type {Api.AlertOut} */ { topic, topics, rule }) {
+  if (topic) return h("a", { class: "rc-link", href: topicAddress(topic) }, topic);
+  const place = rule?.problem && !topics.length ? problemPlace({ code: rule.problem, topic: null }) : null;
+  return place ? h("a", { class: "rc-link", href: place }, gettext("Open")) : named(topics);
 }
 
 const quiet = (/** @type {Api.SilenceOut} */ silence, /** @type {number} */ now) =>

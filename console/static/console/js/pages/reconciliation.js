@@ -24,15 +24,16 @@ class Row {
   constructor(/** @type {Api.Run} */ run) {
     this.tag = h("span");
     this.bar = new RunBar(JOBS[run.kind]);
-    this.outcome = h("td", { class: "rc-operation-query" });
+    const address = `${page.places.reconciliation}${run.id}/`;
+    this.outcome = h("a", { class: "rc-link", href: address });
     this.when = h("time");
     this.element = h(
       "tr",
       {},
-      nameCell(`${page.places.reconciliation}${run.id}/`, JOBS[run.kind], scope(run)),
+      nameCell(address, JOBS[run.kind], scope(run)),
       h("td", {}, this.tag),
       h("td", { class: "rc-operation-progress" }, this.bar.element),
-      this.outcome,
+      h("td", { class: "rc-operation-query" }, this.outcome),
       h(
         "td",
         {},
@@ -46,7 +47,9 @@ class Row {
     this.tag.className = `rc-tag rc-tag-${run.state}`;
     setText(this.tag, OPERATION_STATES[run.state]);
     this.bar.update(run);
-    setText(this.outcome, outcome(run));
+    const words = outcome(run);
+    setText(this.outcome, words);
+    this.outcome.hidden = !words;
     showStart(this.when, run, now);
   }
 }
