@@ -1,5 +1,5 @@
-"""Further faults: the first ten chosen without a look at what judges them, ten others after half a look, and what escaped
-of a third ten. None may escape.
+"""Further faults: the first ten chosen without a look at what judges them, ten others after half a look, and what had
+escaped of fifteen more. None may escape.
 
 How the report names them was written beside them afterwards, when it was right.
 """
