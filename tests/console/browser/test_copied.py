@@ -17,6 +17,7 @@ from rmq_core.model.route import Route, Target
 from tests.console.alerts.test_delivering import Hook
 from tests.console.browser.contexts import Contexts
 from tests.console.browser.test_keyboard import tab_to
+from tests.console.browser.test_layout import STICKS_OUT
 from tests.console.browser.test_operations import delayed
 from tests.console.conftest import Queue
 from tests.console.stack import Stack
@@ -195,6 +196,7 @@ def test_by_keyboard_and_on_a_phone(open_page: Open, rows: dict[str, str]) -> No
     for button in dialog.get_by_role("button").all():
         expect(button).to_be_in_viewport(ratio=1)
     dialog.get_by_role("button", name="Close").tap()
+    assert page.evaluate(STICKS_OUT) <= 0
     place = copy.bounding_box()
     assert place and min(place["width"], place["height"]) >= 24 and place["x"] + place["width"] <= 390
 

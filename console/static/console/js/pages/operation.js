@@ -22,6 +22,7 @@ import { downloadLinks } from "../parts/downloads.js";
 import { pairList } from "../parts/failure.js";
 import { guardedButton } from "../parts/guardedbutton.js";
 import { Tile, tileRow } from "../parts/tiles.js";
+import { viaWords } from "../parts/viawords.js";
 
 /** @import { Pair } from "../parts/failure.js" */
 
@@ -172,7 +173,7 @@ function showFacts() {
     [gettext("How"), manner(operation)],
     [gettext("Found by"), operation.values.run ? foundBy(operation.values.run) : ""],
     [gettext("Reason"), operation.reason],
-    [gettext("Who"), `${operation.who} (${operation.via})`],
+    [gettext("Who"), `${operation.who} (${viaWords(operation.via)})`],
     [gettext("Created"), dateTime(operation.created_ms)],
     [gettext("Started"), operation.started_ms ? dateTime(operation.started_ms) : ""],
     [gettext("Finished"), operation.finished_ms ? dateTime(operation.finished_ms) : ""],
