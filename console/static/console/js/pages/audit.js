@@ -48,7 +48,7 @@ const controls = {
   via: select(
     "via",
     gettext("Via"),
-    page.vias.map((/** @type {string} */ each) => [each, each]),
+    page.vias.map((/** @type {string} */ each) => [each, viaWords(each)]),
   ),
   text: input("text", gettext("In the reason")),
   since: moment("since", inZone(gettext("From"))),
