@@ -82,7 +82,7 @@ every = {"topic": TOPIC, "content": "zz", "when": "in_ms", "value": 0, **by}
 RecurringMessage.objects.create(name="zz-hourly", every_ms=3_600_000, next_tick_ms=far, next_ms=far, **every)
 RecurringMessage.objects.create(name="zz-cron", cron="0 9 * * 1-5", enabled=False, **every)
 rule = AlertRule.objects.create(name="zz-rule", problem="dead", topics=TOPIC, **by)
-begun = {"rule": rule, "name": "zz-rule", "topic": TOPIC, "severity": "critical", "began_ms": now, "seen_ms": now}
+begun = {"severity": "critical", "began_ms": now, "seen_ms": now}
 for state in ("pending", "firing"):
     Alert.objects.create(
         rule=rule, name="zz-rule", topic=TOPIC, open_key=f"zz-{state}", state=state, fired_ms=now, **begun

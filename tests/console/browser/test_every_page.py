@@ -13,6 +13,7 @@ from playwright.sync_api import Page
 from console.alerts.defaults import DEFAULTS
 from rmq_core import PriorityMessage, Route, TopicKind
 from rmq_core.model.route import Target
+from tests.console.browser import walking
 from tests.console.browser.conftest import forgive, make_people
 from tests.console.browser.walking import Walk
 from tests.console.conftest import Queue
@@ -163,3 +164,12 @@ def test_an_empty_page(open_page: Open, stack: Stack, name: str) -> None:
 def test_a_page(open_page: Open, stack: Stack, filled: dict[str, str], name: str) -> None:
     addresses = [each.format(**filled) for each in ADDRESSES[name]]
     walked(open_page("/api/v1/health/live", "admin", **CHINESE), stack, addresses)
+
+
+def test_this_test_sees_english_and_what_has_nothing_to_copy(
+    open_page: Open, stack: Stack, filled: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(walking, "COPIES", "() => false")
+    with pytest.raises(AssertionError) as found:
+        walked(open_page("/api/v1/health/live", "admin"), stack, ["/alerts/"])
+    assert "'Receivers' after" in str(found.value) and "'p test'" in str(found.value)
