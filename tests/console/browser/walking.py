@@ -8,10 +8,23 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from playwright.sync_api import Page, Request, Route
+from playwright.sync_api import Page, Route
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
 OPENS_MS = 10_000
+# How much of what the page asks for is still to come.
+COUNTS = """(() => {
+  const asks = window.fetch;
+  window.rcPending = 0;
+  window.fetch = async (...given) => {
+    window.rcPending += 1;
+    try {
+      return await asks(...given);
+    } finally {
+      window.rcPending -= 1;
+    }
+  };
+})()"""
 OPEN = "() => !document.querySelector('.rc-waiting') && !document.body.innerText.includes('正在加载')"
 REFUSAL = {"code": "refused", "message": "拒绝", "fields": []}
 # Texts and what stands for them, of what is seen; code, content and what is typed are data.
@@ -70,14 +83,8 @@ class Walk:
     def __init__(self, page: Page) -> None:
         self.page = page
         self.asked: list[str] = []
-        self._open = 0
+        page.add_init_script(COUNTS)
         page.route("**/api/v1/**", self._answer)
-        for name, change in (("request", 1), ("requestfinished", -1), ("requestfailed", -1)):
-            page.on(name, lambda request, by=change: self._count(request, by))  # type: ignore[call-overload]
-
-    def _count(self, request: Request, by: int) -> None:
-        if "/api/v1/" in request.url:
-            self._open += by
 
     def _answer(self, route: Route) -> None:
         """Looks are let through, changes are not."""
@@ -91,17 +98,16 @@ class Walk:
 
     def open(self, address: str) -> None:
         self.page.goto(address)
-        self._open = 0  # of what a page that was left had asked for, nothing is heard any more
         with suppress(PlaywrightTimeout):  # what still waits then is looked at as it is
             self.page.wait_for_function(OPEN, timeout=OPENS_MS)
         self.settle()
 
     def settle(self) -> None:
         """Until nothing that was asked for is still to come, and what came is drawn."""
-        for _ in range(100):
+        for _ in range(2):  # an answer may lead to the next question
             self.page.evaluate("() => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 20)))")
-            if self._open <= 0:
-                return
+            with suppress(PlaywrightTimeout):
+                self.page.wait_for_function("() => !window.rcPending", timeout=OPENS_MS)
 
     def steps(self, address: str) -> Iterator[Step]:
         self.open(address)
