@@ -6,10 +6,10 @@ import "../core/keys.js";
 import { about, named, SEVERITIES, SEVERITY_TAGS, STATE_TAGS, STATES, told } from "../alerts/alertwords.js";
 import { Silences, silenceButton } from "../alerts/silences.js";
 import { page, topicAddress } from "../core/page.js";
-import { fill, gettext, messageOf } from "../core/text.js";
+import { fill, gettext } from "../core/text.js";
 import { toast } from "../core/toast.js";
+import { atOnce } from "../parts/atonce.js";
 import { Choice } from "../parts/choice.js";
-import { guardedButton } from "../parts/guardedbutton.js";
 import { LiveList } from "../parts/livelist.js";
 import { problemPlace } from "../parts/problemnames.js";
 import { putOnScreen } from "../screens/putonscreen.js";
@@ -96,9 +96,7 @@ async function showReceivers() {
       h("span", { class: "rc-muted" }, each.kind === "webhook" ? gettext("Webhook") : "Apprise"),
       each.enabled ? null : h("span", { class: "rc-tag rc-tag-neutral" }, gettext("Disabled")),
       each.error ? h("span", { class: "rc-tag rc-tag-warn" }, each.error) : null,
-      guardedButton({ action: "test", symbol: "send", label: gettext("Send a test"), missing: mayDefine }, () =>
-        test(each),
-      ),
+      atOnce({ action: "test", symbol: "send", label: gettext("Send a test"), missing: mayDefine }, () => test(each)),
     ),
   );
   replace(
@@ -111,12 +109,8 @@ async function showReceivers() {
 }
 
 async function test(/** @type {Api.ReceiverOut} */ { id, name }) {
-  try {
-    await post(`alerts/receivers/${id}:test`, {});
-    toast(fill(gettext("A test was sent to %(name)s."), { name }));
-  } catch (problem) {
-    toast(messageOf(problem), "error");
-  }
+  await post(`alerts/receivers/${id}:test`, {});
+  toast(fill(gettext("A test was sent to %(name)s."), { name }));
 }
 
 const state = new Choice(
