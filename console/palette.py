@@ -49,7 +49,15 @@ def search(request: HttpRequest, term: str) -> list[SearchResult]:
     user = request.user
     records = [_messages(user, typed), _workers(user, words), _operations(user, words), _findings(user, typed)]
     own = [each for some in records for each in islice(some, MOST)]
+    if not own and not found:
+        return [_nothing()]
     return [*own, *found] if own and own[0].icon == "mail" else [*found, *own]
+
+
+def _nothing() -> SearchResult:
+    """What an empty answer may mean: the palette shows nothing by itself."""
+    why = gettext("a message that is over is known where its topic's journal was on")
+    return SearchResult(gettext("Nothing is found"), why, reverse("console:overview"), "search_off")
 
 
 def _messages(user: User, typed: str) -> Iterator[SearchResult]:

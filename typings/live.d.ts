@@ -334,6 +334,10 @@ interface PageData {
   ledgers: string[];
   /** Names; of the routes' page with their kinds. */
   topics: any[];
+  /** Names of topics without a journal. */
+  unrecorded?: string[];
+  /** What fields of a definition are called. */
+  labels?: Record<string, string>;
   forms: string;
   rules: string;
   receivers: string;

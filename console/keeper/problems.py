@@ -23,8 +23,9 @@ MEMORY_WARNING, MEMORY_CRITICAL = 85, 95
 """Percent of what the server may use; of a Cluster, of the node with least room."""
 LAG_CRITICAL = 10
 """Lags so many times longer than what is warned of are critical."""
-BACKLOG_NOTED, BACKLOG_GROWTH = 1_000, 1.2
-"""Above the first a backlog of ready messages falls behind, once it is so many times larger than it was."""
+BACKLOG_NOTED, BACKLOG_GROWTH, BACKLOG_CREEP = 1_000, 1.2, 1.02
+"""Above the first a backlog of ready messages falls behind, once it is so many times larger than it was; the third is
+enough of one that grew by the first."""
 JOURNAL_WARNING, JOURNAL_CRITICAL = 50, 90
 """Percent of what the fullest slot may hold before sends to it are refused."""
 BURN_CRITICAL, BURN_LATE_LEAST = 10, 10
@@ -145,7 +146,7 @@ def _of_topic(state: TopicState, lag_warning_ms: int) -> list[Problem]:
             "critical" if numbers.lag_ms > LAG_CRITICAL * lag_warning_ms else "warning",
             lag_ms=numbers.lag_ms,
         )
-    elif not topic.timed and numbers.ready > max(BACKLOG_NOTED, BACKLOG_GROWTH * state.ready_before):
+    elif not topic.timed and _falls_behind(numbers.ready, state.ready_before):
         add("falling_behind", "warning", ready=numbers.ready, before=state.ready_before)
     if numbers.order_ms > lag_warning_ms and not topic.paused:
         add("order_stuck", "warning", keys=numbers.order_keys, for_ms=numbers.order_ms)
@@ -171,6 +172,11 @@ def _of_topic(state: TopicState, lag_warning_ms: int) -> list[Problem]:
         if share >= JOURNAL_WARNING:
             add("journal_full", "critical" if share >= JOURNAL_CRITICAL else "warning", share=min(100, share))
     return found
+
+
+def _falls_behind(ready: int, before: int) -> bool:
+    crept = ready - before >= BACKLOG_NOTED and ready > BACKLOG_CREEP * before
+    return ready > BACKLOG_NOTED and (crept or ready > BACKLOG_GROWTH * before)
 
 
 def _of_route(status: RouteStatus) -> Iterable[Problem]:

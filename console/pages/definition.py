@@ -36,5 +36,10 @@ def tab_data(topic: Topic) -> dict[str, Any]:
     return {"fields": _fields(), "definition": definition_json(topic), "etag": etag(topic)}
 
 
+def labels() -> dict[str, str]:
+    """What each field is called."""
+    return {field.name: str(field.label) for field in FIELDS}
+
+
 def _fields() -> list[dict[str, Any]]:
     return [field.as_json() for field in FIELDS]

@@ -14,19 +14,22 @@ from console.models import Reconciliation
 from console.pages.shell import console_page, render_page
 from console.usecases.runs import run_places, runs
 from rmq_core.errors import RMQError
+from rmq_core.model.topic import Journal
 
 
 @console_page
 def page(request: HttpRequest) -> HttpResponse:
     try:
-        topics = [topic.name for topic in engine().inspector.topics() if in_scope(request.user, topic.name)]
+        topics = [topic for topic in engine().inspector.topics() if in_scope(request.user, topic.name)]
     except RMQError:
         topics = []
+    names = [topic.name for topic in topics]
+    unknown = [topic.name for topic in topics if topic.journal is Journal.OFF]
     return render_page(
         request,
         "console/reconciliation.html",
         gettext("Reconciliation"),
-        data={"topics": topics, "ledgers": run_places.ledgers()},
+        data={"topics": names, "unrecorded": unknown, "ledgers": run_places.ledgers()},
     )
 
 

@@ -11,7 +11,7 @@ from django.utils.translation import gettext, gettext_lazy
 
 from console.engine import engine
 from console.kept import favourites_of
-from console.pages.definition import tab_data
+from console.pages.definition import labels, tab_data
 from console.pages.shell import console_page, render_page
 from console.serializers.topics import GROUP, topic_json
 from console.topic_tabs import tabs_of
@@ -51,7 +51,8 @@ def page(request: HttpRequest, topic: str, tab: str = "live") -> HttpResponse:
         gettext("Topic %(name)s") % {"name": topic},
         data={"socket": f"live/topics/{topic}/", "topic": topic_json(definition), "tab": tab}
         | {"favourites": favourites_of(request.user)}
-        | (tab_data(definition) if tab == "definition" else {}),
+        | (tab_data(definition) if tab == "definition" else {})
+        | ({"labels": labels()} if tab == "live" else {}),
         topic=definition,
         tab=tab,
         tabs=[(name, TABS[name], tab_url(topic, name)) for name in tabs],

@@ -94,7 +94,9 @@ def actions_on(topic: str, slot: int | None, ident: str) -> tuple[list[AuditEntr
     """What people did to one message, newest first, and whether all of the topic's entries were looked at."""
     rows = AuditEntry.objects.filter(topic=topic, action__in=_ON_MESSAGES).order_by("-id")[: LOOKED_AT + 1]
     looked = list(rows)
-    return [entry for entry in looked[:LOOKED_AT] if _names(entry, slot, ident)], len(looked) <= LOOKED_AT
+    held = {ref for entry in looked if _holds(entry, slot, ident) for ref in _refs(entry)}
+    found = [entry for entry in looked[:LOOKED_AT] if _names(entry, slot, ident) or _moves(entry, held)]
+    return found, len(looked) <= LOOKED_AT
 
 
 def status_of(entry: AuditEntry, slot: int | None, ident: str) -> str:
@@ -134,6 +136,8 @@ _ON_MESSAGES = [
         Action.DROP,
         Action.RESTORE,
         Action.SEND,
+        Action.HOLD,
+        Action.LIFT,
     )
 ]
 
@@ -145,6 +149,28 @@ def _names(entry: AuditEntry, slot: int | None, ident: str) -> bool:
     if slot is not None:
         return [slot, ident] in messages
     return any(isinstance(each, list) and each[1:] == [ident] for each in messages)
+
+
+def _holds(entry: AuditEntry, slot: int | None, ident: str) -> bool:
+    """Whether it held this id, or the slot basis that a message has by itself, which is the same."""
+    if entry.action != Action.HOLD.value or not isinstance(entry.query, dict):
+        return False
+    if ident not in (entry.query.get("id"), entry.query.get("slot_basis")):
+        return False
+    return slot is None or any(ref.partition("-")[0] == str(slot) for ref in _refs(entry))
+
+
+def _refs(entry: AuditEntry) -> list[str]:
+    """Of an entry about holds: their names."""
+    refs = entry.detail.get("holds") if isinstance(entry.detail, dict) else None
+    return [str(each) for each in refs] if isinstance(refs, list) else []
+
+
+def _moves(entry: AuditEntry, held: set[str]) -> bool:
+    """Whether it is one of these holds, or lifted one."""
+    if entry.action == Action.HOLD.value:
+        return bool(held & set(_refs(entry)))
+    return entry.action == Action.LIFT.value and isinstance(entry.query, dict) and entry.query.get("hold") in held
 
 
 def _line(entry: AuditEntry) -> dict[str, Any]:

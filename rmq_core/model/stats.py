@@ -11,6 +11,14 @@ BUCKETS_PER_OCTAVE = 4
 BUCKET_ROUNDING = 1e-9
 
 
+def number(said: bytes | int) -> int:
+    """What a field of the stats hash counts; of one that somebody has spoiled by hand: nothing."""
+    try:
+        return int(said)
+    except ValueError:
+        return 0
+
+
 @dataclass(frozen=True, slots=True)
 class Counters:
     """What a slot's scripts have counted since it exists; only ever growing."""
@@ -41,7 +49,7 @@ class Counters:
     @classmethod
     def read(cls, stats: Mapping[bytes, bytes]) -> Counters:
         """From the stats hash; fields of a newer release are ignored."""
-        return cls(**{name: int(stats[name.encode()]) for name in COUNTERS if name.encode() in stats})
+        return cls(**{name: number(stats[name.encode()]) for name in COUNTERS if name.encode() in stats})
 
     @classmethod
     def sum(cls, several: Iterable[Counters]) -> Counters:

@@ -49,21 +49,48 @@ def _local(path: str) -> Path:
     return Path(path.removeprefix("file://"))
 
 
+def _here(fs: Any, where: Any) -> Path | None:
+    """A path of this machine's own file system; None: it is elsewhere."""
+    return Path(where.toUri().getPath()) if fs.getUri().getScheme() == "file" else None
+
+
 def write_text(session: SparkSession, path: str, text: str) -> None:
     """A small file, whole or not at all."""
     hadoop = _hadoop(session, path)
     if hadoop is None:
         part = _local(path + ".part")
+        part.parent.mkdir(parents=True, exist_ok=True)
         part.write_text(text, encoding="utf-8")
         part.rename(_local(path))
         return
-    fs, _ = hadoop
-    part = java_path(session, path + ".part")
-    stream = fs.create(part, True)
-    stream.write(bytearray(text.encode()))
-    stream.close()
-    fs.delete(hadoop[1], False)
-    fs.rename(part, hadoop[1])
+    fs, where = hadoop
+    if (local := _here(fs, where)) is not None:
+        local.parent.mkdir(parents=True, exist_ok=True)
+        local.with_name(local.name + ".part").write_text(text, encoding="utf-8")
+    else:
+        stream = fs.create(java_path(session, path + ".part"), True)
+        stream.write(bytearray(text.encode()))
+        stream.close()
+    replace(session, path + ".part", path)
+
+
+def replace(session: SparkSession, made: str, path: str) -> None:
+    """Has a file take the place of another one, at once: whoever is killed leaves the one or the other."""
+    hadoop = _hadoop(session, path)
+    assert hadoop is not None
+    fs, where = hadoop
+    source = java_path(session, made)
+    if (local := _here(fs, where)) is not None:
+        # The sum that Hadoop has left beside the older one would call the new one damaged.
+        local.with_name(f".{local.name}.crc").unlink(missing_ok=True)
+        Path(source.toUri().getPath()).replace(local)
+        return
+    jvm: Any = session._jvm
+    rename = jvm.org.apache.hadoop.fs.Options.Rename
+    gateway: Any = session.sparkContext._gateway
+    over = gateway.new_array(rename, 1)
+    over[0] = rename.OVERWRITE
+    jvm.org.apache.hadoop.fs.FileContext.getFileContext(where.toUri(), fs.getConf()).rename(source, where, over)
 
 
 def read_text(session: SparkSession, path: str) -> str | None:
@@ -112,9 +139,7 @@ def tree(session: SparkSession, path: str) -> list[tuple[str, int, int]]:
     """Every file below a folder: its path from there, its size, and when it was changed (ms). What others rename or
     remove meanwhile may be missing."""
     hadoop = _hadoop(session, path)
-    local = _local(path) if hadoop is None else None
-    if hadoop is not None and hadoop[0].getUri().getScheme() == "file":  # thousands of files, thousands of calls
-        local = Path(hadoop[1].toUri().getPath())
+    local = _local(path) if hadoop is None else _here(*hadoop)  # thousands of files, thousands of calls
     if local is not None:
         found = []
         for folder, _, names in os.walk(local):

@@ -22,6 +22,9 @@ def of_topic(facts: Facts) -> list[Reason]:
     reasons += holds(facts)
     reasons += _held(facts)
     reasons += _course(facts)
+    if len(facts.slots) > 1 and any(each.code == "falls_behind" for each in reasons):
+        # One call keeps its slot waiting, and a hold its key; that more comes in than is done, they do not explain.
+        reasons.sort(key=lambda each: each.code in {"busy", "holds_back"})
     reasons += around(facts)
     return reasons or [_calm(facts)]
 

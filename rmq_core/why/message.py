@@ -113,7 +113,7 @@ def _held(hold: Hold, now: int) -> Reason:
     if hold.of == "failure":
         about = {"id": hold.note, "since_ms": hold.since_ms, "for_ms": max(0, now - hold.since_ms)}
         return Reason("behind_failed", about)
-    about = {"hold": hold.ref, "since_ms": hold.since_ms, "for_ms": max(0, now - hold.since_ms)}
+    about = {"hold": hold.ref, "since_ms": hold.since_ms, "for_ms": max(0, now - hold.since_ms), "note": hold.note}
     if hold.until_ms is None:
         return Reason("held", about)
     return Reason("held_until", about | {"until_ms": hold.until_ms, "left_ms": max(0, hold.until_ms - now)})

@@ -187,6 +187,29 @@ def test_what_people_did_to_a_message_is_known_with_it(queue: Queue, as_role: Ca
     assert operator.get(f"/api/v1/topics/orders/biography/a?slot={wrong_slot}").json()["actions"] == []
 
 
+def test_who_held_a_message_is_known_with_it(queue: Queue, as_role: Callable[..., Client]) -> None:
+    queue.topic()
+    for key in ("a", "b"):
+        queue.delayed(key)
+    operator = as_role("Operator")
+
+    def post(path: str, **body: Any) -> Any:
+        answer = operator.post(f"/api/v1/topics/orders/holds{path}", json.dumps(body), content_type="application/json")
+        assert answer.status_code == 200, answer.content
+        return answer.json()
+
+    (ref,) = [each["ref"] for each in post("", id="a", reason="disputed")["holds"]]
+    (other,) = [each["ref"] for each in post("", slot_basis="b", reason="as well")["holds"] if each["ref"] != ref]
+    post(f"/{ref}:lift", reason="settled")
+    slot = queue.ref("a")[0]
+    found = operator.get(f"/api/v1/topics/orders/biography/a?slot={slot}").json()["actions"]
+    assert [(each["action"], each["reason"]) for each in found] == [("lift", "settled"), ("hold", "disputed")]
+    assert operator.get(f"/api/v1/topics/orders/biography/a?slot={(slot + 1) % 4}").json()["actions"] == []
+    (held,) = operator.get("/api/v1/topics/orders/biography/b").json()["actions"]
+    assert (held["action"], held["reason"]) == ("hold", "as well")
+    post(f"/{other}:lift")
+
+
 def test_a_long_audit_says_that_not_all_was_looked_at(
     queue: Queue, as_role: Callable[..., Client], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -84,6 +84,13 @@ def test_a_finding_of_the_newest_runs(queue: Queue, find: Callable[..., str]) ->
     assert place in find("lost", "Viewer")
 
 
+def test_that_nothing_is_found_is_said(queue: Queue, find: Callable[..., str]) -> None:
+    queue.topic()
+    text = find("order-21")
+    assert "Nothing is found" in text and "journal was on" in text and "search_off" in text
+    assert "search_off" not in find("orders")
+
+
 def test_who_may_look_at_nothing_finds_nothing(queue: Queue, person: Callable[..., Any]) -> None:
     queue.topic()
     queue.delayed("order-20")

@@ -155,6 +155,7 @@ def codes(*states: TopicState, server: ServerInfo | None = None, workers: tuple[
         (state(gaps=(2, 2)), "ledger"),
         (state(order_keys=3, order_ms=10_001), "order_stuck"),
         (state(topic=replace(TOPIC, kind=TopicKind.PRIORITY), ready=5000, ready_before=2000), "falling_behind"),
+        (state(topic=replace(TOPIC, kind=TopicKind.PRIORITY), ready=12_000, ready_before=11_000), "falling_behind"),
     ],
 )
 def test_each_problem_is_found(wrong: TopicState, code: str) -> None:
@@ -169,6 +170,8 @@ def test_each_problem_is_found(wrong: TopicState, code: str) -> None:
         state(workers=0, ready=5, out_s=0.0, routed=True),
         state(workers=0, ready=5, out_s=3.0),  # somebody takes without being a worker
         state(lag_ms=9_999),
+        state(topic=replace(TOPIC, kind=TopicKind.PRIORITY), ready=11_900, ready_before=11_000),
+        state(topic=replace(TOPIC, kind=TopicKind.PRIORITY), ready=101_000, ready_before=100_000),
         state(order_keys=3, order_ms=9_999),
         state(dead=3, dead_before=3)._replace(unacknowledged=0),
         state(dead=3, dead_before=1)._replace(unacknowledged=0),  # somebody has seen them grow

@@ -21,6 +21,7 @@ from rmq_core import (
 from rmq_core.cli.main import main
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.protocol.slot_calls import reap
+from rmq_core.why import judging
 from rmq_core.why.answer import Reason, Why
 from rmq_core.why.facts import Pace
 from rmq_core.why.sentences import SENTENCES
@@ -221,6 +222,17 @@ def test_the_pace(rmq: RMQ) -> None:
     assert behind.text == "More comes in than is done: 5.0 a second against 4.0; 20 ready."
     assert why(rmq, pace=Pace(0.0, 4.0)).text == "20 are ready and 4.0 a second are done: that takes 5.0 s."
     assert codes(why(rmq, pace=Pace(0.0, 0.0))) == ["no_worker"]
+
+
+def test_a_call_or_a_hold_does_not_explain_that_more_comes_in(rmq: RMQ, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(judging, "BUSY_MS", 0)
+    define(rmq, slots=2)
+    send(rmq, *(f"m{n}" for n in range(20)))
+    assert rmq.take("work")
+    assert codes(why(rmq, pace=Pace(5.0, 4.0))) == ["falls_behind", "busy"]
+    assert codes(why(rmq, pace=Pace(1.0, 4.0))) == ["busy", "draining"]
+    Control(rmq).hold("work", id="m19")
+    assert codes(why(rmq, pace=Pace(5.0, 4.0))) == ["falls_behind", "busy", "holds_back"]
 
 
 def test_what_is_gone_and_what_can_come_back(rmq: RMQ) -> None:

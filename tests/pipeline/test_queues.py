@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from pathlib import Path
 from typing import Any
@@ -10,13 +11,15 @@ from typing import Any
 import pytest
 
 from rmq_core import RMQ, Control, FixedTimeMessage, Inspector, PriorityMessage, Topic, TopicKind
+from rmq_core.errors import PipelineError
 from rmq_core.journal import reader
 from rmq_core.model.topic import Journal
 from rmq_core.pipeline.jobs.archive import archive
+from rmq_core.pipeline.jobs.look import look
 from rmq_core.pipeline.jobs.reconcile import Inputs, reconcile
 from rmq_core.pipeline.sentences import sentence
 from rmq_core.pipeline.sources.options import SourceOptions
-from rmq_core.pipeline.sources.queues import QueuesSource
+from rmq_core.pipeline.sources.queues import QueuesSource, read_slot
 from rmq_core.protocol.keys import slot_for
 from tests.docs.blocks import ROOT, blocks
 
@@ -130,6 +133,26 @@ def test_a_server_that_is_away_is_said_in_a_sentence(spark: Any, client: RMQ) ->
     with pytest.raises(Exception, match="ConnectionLost") as caught:
         reader.load().collect()
     assert sentence(caught.value).startswith("the Redis server did not answer")
+
+
+@pytest.mark.parametrize("name", ["store", "dead_record", "journal"])
+def test_a_key_that_somebody_has_overwritten_is_named(client: RMQ, redis_server: Any, name: str) -> None:
+    """One of thousands of slots: whoever reads that a type is wrong must know where."""
+    client.define(Topic("work", TopicKind.PRIORITY, slots=2))
+    place = client.keyspace.slot("work", 1)
+    key = getattr(place, name)
+    with redis_server.client() as raw:
+        raw.delete(key)
+        raw.set(key, "x")
+        said = f"topic work, slot 1: the key {re.escape(key)} is of the type string, not"
+        with pytest.raises(PipelineError, match=said):
+            list(read_slot(client.connection, client.keyspace, "work", 1))
+        if name != "dead_record":
+            options = SourceOptions(client.target.url, client.keyspace.namespace, (), 4)
+            with pytest.raises(PipelineError, match=said):
+                look(options, 0, 0)
+        raw.delete(key)
+    assert list(read_slot(client.connection, client.keyspace, "work", 1))
 
 
 def test_bad_options_and_unknown_topics_are_refused(spark: Any, client: RMQ) -> None:

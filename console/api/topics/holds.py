@@ -110,4 +110,7 @@ def _listed(caller: Caller, found: list[Hold]) -> dict[str, Any]:
 
 
 def _line(hold: Hold, payload: bool) -> dict[str, Any]:
-    return hold.to_mapping() | ({} if payload else {"key": None})
+    if payload:
+        return hold.to_mapping()
+    # Behind one that failed, the note is the id of that.
+    return hold.to_mapping() | {"key": None} | ({"note": None} if hold.of == "failure" else {})

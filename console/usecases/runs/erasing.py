@@ -21,7 +21,7 @@ from console.errors import BadRequest
 from console.models import Finding, MessageRecord, MessageTransition, Reconciliation
 from console.query_parts import in_parts
 from console.usecases.audit import check_reason
-from console.usecases.runs import record_mentions
+from console.usecases.runs import record_mentions, run_places
 from console.usecases.runs.record_mentions import Mentioning
 from rmq_core.errors import InvalidMessage
 from rmq_core.figures import digits
@@ -111,7 +111,8 @@ def end(run: Reconciliation) -> dict[str, Any]:
 def forget_names(now: datetime) -> None:
     """Of runs that ended long ago, also those whose worker has died."""
     ended = Reconciliation.objects.filter(kind="erase").exclude(state__in=Reconciliation.LIVE)
-    for run in ended.filter(created__lt=now - NAMES_KEPT).only("asked", "summary"):
+    for run in ended.filter(created__lt=now - NAMES_KEPT).only("kind", "asked", "summary"):
+        run_places.forget_named(run)
         if any(run.asked.get(key) for key in KEYS) or (run.summary.get("erased") or {}).get("left"):
             summary = {**run.summary, "erased": {**(run.summary.get("erased") or {}), "left": []}}
             Reconciliation.objects.filter(pk=run.pk).update(asked=_forgotten(run.asked), summary=summary)

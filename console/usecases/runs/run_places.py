@@ -102,8 +102,13 @@ def named(run: Reconciliation) -> Iterator[None]:
             place.write_text("".join(f"{each}\n" for each in several), encoding="utf-8")
         yield
     finally:
-        for place in places:
-            place.unlink(missing_ok=True)
+        forget_named(run)
+
+
+def forget_named(run: Reconciliation) -> None:
+    """Removes these files, also what a worker that was killed has left."""
+    for name in NAMES if run.kind == "erase" else ():
+        (report_of(run) / name).unlink(missing_ok=True)
 
 
 def arguments(run: Reconciliation, ledger: Path | None = None) -> list[str]:
@@ -116,6 +121,7 @@ def arguments(run: Reconciliation, ledger: Path | None = None) -> list[str]:
         if run.ledger:
             found += ["--ledger", str(ledger or ledger_path(run.ledger))]
     if run.kind == "erase":
+        found += ["--reports", str(options().pipeline_reports)]
         for name in NAMES:
             found += [f"--{name}", str(report_of(run) / name)]
         found.append(f"--reason={run.reason}")

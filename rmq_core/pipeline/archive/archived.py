@@ -142,13 +142,15 @@ class Archive:
         return list(newest.values())
 
     def compaction_notes(self) -> list[Any]:
-        """Rows (topic, date, batch, last, at_ms, sources, made) of every compaction there was; ``at_ms``: when it was
-        done; ``sources``, ``made``: the marks of the folders it read (JSON) and of its own (see `unchanged`)."""
+        """Rows (topic, date, batch, last, at_ms, sources, made, erasure) of every compaction there was; ``at_ms``: when
+        it was done; ``sources``, ``made``: the marks of the folders it read (JSON) and of its own (see `unchanged`);
+        ``erasure``: see `redacted`."""
         if self.notes is not None:
             return list(self.notes)
         if not self.files(self.compacted):
             return []
         columns = "topic string, date string, batch string, last string, at_ms long, sources string, made string"
+        columns += ", erasure string"
         return list(self.session.read.schema(columns).json(self.compacted).collect())
 
     def read(self, paths: list[str] | None = None) -> DataFrame:

@@ -27,7 +27,11 @@ ERASED = b""
 """Instead of its id."""
 PERSONAL = ("body", "basis", "error", "message", "fingerprint")
 """Columns that may tell of a person, beside the id."""
-NOTE = "topic string, date string, batch string, first string, last string, at_ms long, sources string, made string"
+NOTE = (
+    "topic string, date string, batch string, first string, last string, at_ms long, sources string, made string,"
+    " erasure string"
+)
+"""``erasure``: the name of the one that wrote the folder; null: what was too old was let go."""
 Day = tuple[str, str]
 """Topic and date."""
 
@@ -52,7 +56,7 @@ def of_messages(events: DataFrame, gone: DataFrame, how: str) -> DataFrame:
 
     same = (base_of("topic") == F.col("of")) & (F.col("id") == F.col("gone"))
     if "within" in gone.columns:
-        same &= gone["within"].isNull() | (gone["within"] == events["slot"])
+        same &= gone["within"].isNull() | events["slot"].isNull() | (gone["within"] == events["slot"])
     return events.join(F.broadcast(gone), same, how)
 
 
@@ -67,9 +71,11 @@ def of_days(kept: Archive, days: list[Day]) -> DataFrame:
     return kept.read([_folder(kept, day, source) for day, each in planned.items() for source in each.sources])
 
 
-def write(kept: Archive, days: list[Day], marked: Callable[[DataFrame], DataFrame]) -> list[Any]:
+def write(
+    kept: Archive, days: list[Day], marked: Callable[[DataFrame], DataFrame], erasure: str | None = None
+) -> list[Any]:
     """Writes the folders, which do not count yet; returns their notes. ``kept``: pinned. ``marked``: adds to events
-    whether they are ``hit``, and may change bodies."""
+    whether they are ``hit``, and may change bodies. ``erasure``: for which."""
     from pyspark.sql import functions as F
 
     planned = _planned(kept, days)
@@ -90,7 +96,7 @@ def write(kept: Archive, days: list[Day], marked: Callable[[DataFrame], DataFram
     for day, each in planned.items():
         sources = {source: mark(kept.session, _folder(kept, day, source)) for source in each.sources}
         made, first = mark(kept.session, _folder(kept, day, each.batch)), each.batch.partition("-")[0]
-        notes.append((*day, each.batch, first, last_of(each.batch), now_ms, json.dumps(sources), made))
+        notes.append((*day, each.batch, first, last_of(each.batch), now_ms, json.dumps(sources), made, erasure))
     return notes
 
 
@@ -101,7 +107,7 @@ def freed_bytes(kept: Archive, notes: list[Any]) -> int:
         return sum(size for _, size, _ in tree(kept.session, _folder(kept, day, batch)))
 
     freed = 0
-    for topic, date, batch, *_, sources, _made in notes:
+    for topic, date, batch, *_, sources, _made, _erasure in notes:
         day = (topic, date)
         freed += sum(size(day, source) for source in json.loads(sources)) - size(day, batch)
     return max(0, freed)

@@ -19,6 +19,7 @@ from rmq_core.pipeline.archive.compaction import compact
 from rmq_core.pipeline.archive.lock import ArchiveLock
 from rmq_core.pipeline.files import folders, remove, seen_here
 from rmq_core.pipeline.jobs import retention
+from rmq_core.pipeline.jobs.begun_erasures import try_to_end
 from rmq_core.pipeline.progress import QUIET, Progress
 from rmq_core.pipeline.schemas import EVENTS, ddl
 from rmq_core.pipeline.sentences import plain_errors, with_retries
@@ -121,6 +122,7 @@ class _Run:
         self._register()
         self._keep_definitions()
         _sweep(self.kept)
+        try_to_end(self.kept, self.options.namespace)
 
     def _register(self) -> None:
         positions.register(self.options, self.kept.path, self.kept.committed_offsets())

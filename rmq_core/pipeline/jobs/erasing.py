@@ -2,8 +2,9 @@
 
 So goes what other messages say of them (`mentions`). A message that Redis still has in some way, or that such a message
 tells of, is left alone, and named: what comes next would tell of it again. The
-order makes it safe to be killed anywhere, and to be run again: folders that do not count yet, the record, the closing
-state, then all folders at once, and last what they replace is removed.
+order makes it safe to be killed anywhere: folders that do not count yet, the record, the closing state, then all
+folders at once. What is stopped before that is run again; afterwards the next job ends it (`begun_erasures`): again the
+closing state, for a run may have closed meanwhile, then what the folders replace, and last the record: that it is done.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from rmq_core.pipeline.archive.archived import Archive
 from rmq_core.pipeline.archive.bases import messages_of
 from rmq_core.pipeline.archive.lock import ArchiveLock, RestoreLock
 from rmq_core.pipeline.files import seen_here
+from rmq_core.pipeline.jobs import erased_reports
+from rmq_core.pipeline.jobs.begun_erasures import end_all
 from rmq_core.pipeline.jobs.living import Place, living
 from rmq_core.pipeline.progress import QUIET, Progress
 from rmq_core.pipeline.schemas import EVENTS
@@ -27,12 +30,12 @@ from rmq_core.pipeline.sentences import plain_errors
 from rmq_core.pipeline.small import small
 from rmq_core.pipeline.sources.journal import JournalSource
 from rmq_core.pipeline.sources.options import SourceOptions
-from rmq_core.pipeline.state import versions
-from rmq_core.pipeline.state.closing import FORMAT, ClosingState
-from rmq_core.pipeline.state.covered import Covered
+from rmq_core.pipeline.state.erased import forget, matching_rows, newest
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+    from rmq_core.pipeline.state.erased import Matching
 
 STAGES = ("find", "mentions", "check", "rewrite", "forget", "remove")
 MOST = 100_000
@@ -92,11 +95,13 @@ def erase(
     ids: Collection[bytes] = (),
     slot_bases: Collection[bytes] = (),
     reason: str = "",
+    reports: str | None = None,
     dry_run: bool = False,
     progress: Progress = QUIET,
 ) -> Erased:
     """Erases messages with these ids, and those with these slot bases, from the topics of ``options`` (and their
-    groups; all without any) in the archive at ``path``.
+    groups; all without any) in the archive at ``path``, and what reports of the namespace in the folder ``reports``
+    say of them.
 
     Raises `PipelineError`; `ConfigurationError` where nothing is named.
     """
@@ -108,15 +113,20 @@ def erase(
     with ArchiveLock(options), RestoreLock(options, wait_ms=0), plain_errors("erasing stopped"):
         kept = Archive(session, path)
         data_set.check(options, kept)
-        return _Run(session, options, kept.pinned(), progress).run(ids, slot_bases, reason, dry_run=dry_run)
+        if not dry_run:
+            end_all(kept, options.namespace)
+        return _Run(session, options, kept.pinned(), progress, reports).run(ids, slot_bases, reason, dry_run=dry_run)
 
 
 class _Run:
     """One job, while nobody else writes to the archive."""
 
-    def __init__(self, session: SparkSession, options: SourceOptions, kept: Archive, progress: Progress) -> None:
+    def __init__(
+        self, session: SparkSession, options: SourceOptions, kept: Archive, progress: Progress, reports: str | None
+    ) -> None:
         self._session, self._options, self._kept, self._progress = session, options, kept, progress
-        self._slots: dict[tuple[str, bytes], set[int | None]] = {}
+        self._reports = reports
+        self._slots: dict[tuple[str, bytes], set[int]] = {}
         """Of messages that are named by a slot basis: the same id in another slot is somebody else's."""
 
     def run(self, ids: Collection[bytes], bases: Collection[bytes], reason: str, *, dry_run: bool) -> Erased:
@@ -146,25 +156,34 @@ class _Run:
         )
         if dry_run:
             return counted
-        begun, contents = None, None
+        live, name = replace(self._kept, until=None, notes=None), erasures.new_name()
         with self._progress.stage("rewrite", self._session):
-            notes = redacted.write(self._kept, days, self._marked(frame, gone)) if days else []
+            notes = redacted.write(self._kept, days, self._marked(frame, gone), name) if days else []
+            begun = None
             if days or counted.open:
                 begun = erasures.begin(
-                    self._session, self._kept.path, reason, gone.messages or named, len(days), tellers
+                    *(self._session, self._kept.path, reason, gone.messages or named, len(days), tellers),
+                    name=name,
+                    transitions=counted.transitions,
+                    slots={each: slots for each, slots in self._slots.items() if each in gone.messages},
+                    reports=self._reports,
                 )
         with self._progress.stage("forget", self._session):
-            if tellers:
-                contents = self._contents(tellers, days, gone)
-            self._forget(frame, contents)
+            contents = self._contents(tellers, days, gone) if tellers else None
+            of_gone, of_tellers = _matching(frame), _matching(self._messages(tellers))
+            forget(live, None, of_gone, contents)
             if notes:
                 redacted.commit(self._kept, notes)
         with self._progress.stage("remove", self._session):
-            redacted.sweep(replace(self._kept, notes=None))
+            if begun:
+                begun = erasures.apply(self._session, self._kept.path, begun)
+                # What a run that had begun before has closed meanwhile; from `apply` on it is refused.
+                forget(live, name, of_gone, contents)
+            redacted.sweep(live)
+            if self._reports:
+                erased_reports.forget(self._session, self._reports, self._options.namespace, of_gone, of_tellers)
             if begun:
                 erasures.end(self._session, self._kept.path, begun, counted.transitions)
-            # What a run that had begun before has closed meanwhile; from `end` on it is refused.
-            self._forget(frame, contents)
         return replace(counted, record=begun.name if begun else None)
 
     def _asked(
@@ -234,7 +253,11 @@ class _Run:
         slots: dict[tuple[str, bytes], set[int | None]] = {}
         for row in known:
             slots.setdefault((row.of, bytes(row.id)), set()).update([row.slot] if row.named else [])
-        self._slots = {message: several for message, several in slots.items() if several and None not in several}
+        self._slots = {
+            message: {slot for slot in several if slot is not None}
+            for message, several in slots.items()
+            if several and None not in several
+        }
         named = {message for message, several in slots.items() if several}
         if len(known) > MOST:
             raise PipelineError(f"that is more than {MOST:,} messages: name some of them, or one topic, at a time")
@@ -243,39 +266,20 @@ class _Run:
         return list(counted), frozenset(slots.keys() - named)
 
     def _messages(self, several: Collection[tuple[str, bytes]]) -> DataFrame:
-        rows = [(*message, slot) for message in sorted(several) for slot in self._slots.get(message, {None})]
+        rows = [(*message, slot) for message in sorted(several) for slot in self._slots.get(message, [None])]
         return small(self._session, rows, "of string, gone binary, within int")
 
     def _topics(self, rows: list[Any]) -> set[str]:
         names = self._options.topics or [*self._kept.committed_offsets()]
         return {name.partition("@")[0] for name in names} | {row.of for row in rows}
 
-    def _state(self) -> ClosingState | None:
-        """The newest closing state, whatever of it holds."""
-        path = ClosingState(self._kept).path
-        names = sorted(versions.manifests(self._session, path))
-        if not names:
-            return None
-        said = versions.said(self._session, path, names[-1], FORMAT)
-        if said is None:
-            raise PipelineError(f"the closing state {names[-1]} is of another release: reconcile once, then erase")
-        known = {topic: Covered(**each) for topic, each in said["topics"].items()}
-        number = int(names[-1].partition("-")[0])
-        return ClosingState(self._kept, number=number, version=names[-1], run=said["run"], known=known)
-
     def _open(self, gone: DataFrame) -> int:
         """Rows of the newest closing state that tell of these messages."""
-        state = self._state()
-        carried = state.carried() if state else None
-        return redacted.of_messages(carried, gone, "left_semi").count() if carried is not None else 0
+        return matching_rows(newest(self._kept), _matching(gone))
 
-    def _forget(self, gone: DataFrame, contents: DataFrame | None) -> None:
-        """Leaves one version of the closing state, which knows nothing of these messages."""
-        if (self._open(gone) or contents is not None) and (state := self._state()):
-            state.merge(state.new_name(2), state.run or "", state.known, gone, contents)
-        if state := self._state():
-            messages = {folder for each in state.known.values() for folder in each.messages}
-            versions.keep_only(self._session, state.path, state.version or "", messages)
+
+def _matching(several: DataFrame) -> Matching:
+    return lambda rows, how: redacted.of_messages(rows, several, how)
 
 
 def _shown(place: Place) -> str:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from rmq_core.errors import ScriptFailed
 from rmq_core.model.scores import RETRIED_MAX, SHIFT
 from rmq_core.model.topic import Topic
 from rmq_core.pipeline.findings.verdicts import OF_TIME
 from rmq_core.pipeline.sources.options import SourceOptions
-from rmq_core.pipeline.sources.queues import ledger_call
+from rmq_core.pipeline.sources.queues import check_types, ledger_call
 
 NEVER_MS = 2**62
 SLOTS_AT_ONCE = 500
@@ -43,7 +44,13 @@ def look(options: SourceOptions, stuck_ms: int, overdue_ms: int) -> Look:
             some = asked[first : first + SLOTS_AT_ONCE]
             calls = [ledger_call(options.keyspace, topic.name, slot) for topic, slot in some]
             # Without the time; as text, which is compared and kept for less.
-            seen += [repr(reply[1:]) for reply in connection.run(calls)]
+            try:
+                replies = connection.run(calls)
+            except ScriptFailed:
+                for topic, slot in some:
+                    check_types(connection, options.keyspace.slot(topic.name, slot), f"topic {topic.name}, slot {slot}")
+                raise
+            seen += [repr(reply[1:]) for reply in replies]
             heads = [
                 each for topic, slot in some for each in _heads(options, topic, slot, now_ms, stuck_ms, overdue_ms)
             ]

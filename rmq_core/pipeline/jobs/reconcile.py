@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from rmq_core.errors import PipelineError
-from rmq_core.model.topic import Journal
+from rmq_core.model.topic import Journal, Topic
+from rmq_core.pipeline import files
 from rmq_core.pipeline.archive import data_set, erasures, positions
 from rmq_core.pipeline.archive.archived import Archive
 from rmq_core.pipeline.findings import business as of_business
@@ -15,12 +17,14 @@ from rmq_core.pipeline.findings import contents, counters, gaps, repair_data, ve
 from rmq_core.pipeline.findings.confirm import confirmed
 from rmq_core.pipeline.findings.ledger import Ledger, read_ledgers, shown
 from rmq_core.pipeline.jobs import report, sums
+from rmq_core.pipeline.jobs.begun_erasures import end_begun
 from rmq_core.pipeline.jobs.judged import Judged, Repeated, judge, told
 from rmq_core.pipeline.progress import QUIET, Progress
 from rmq_core.pipeline.reading import History, StoredTables, load
 from rmq_core.pipeline.sentences import plain_errors, with_retries
 from rmq_core.pipeline.small import small
 from rmq_core.pipeline.sources.options import SourceOptions
+from rmq_core.pipeline.state.closing import ERASED_MEANWHILE
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -61,8 +65,30 @@ def _reconcile(session: SparkSession, inputs: Inputs, progress: Progress, run: s
         raise PipelineError(f"no topic is defined in the namespace {inputs.options.namespace!r}")
     if inputs.archive:
         data_set.check(inputs.options, Archive(session, inputs.archive))
+        end_begun(inputs.options, Archive(session, inputs.archive))
+    kept, folder = StoredTables(session, f"{inputs.reports}/{run}/{report.WORK}"), inputs.archive or ""
+    erased = erasures.known(session, folder) if inputs.archive else None
+    files.write_text(session, f"{kept.folder}/{report.WHOSE}", inputs.options.namespace)
+    try:
+        return _reported(session, inputs, progress, run, started_ms, kept, topics)
+    except BaseException as error:  # also when it is asked to end
+        with suppress(Exception):  # the first error says more
+            files.remove(session, kept.folder)
+        if isinstance(error, Exception) and inputs.archive and erasures.known(session, folder) != erased:
+            raise PipelineError(ERASED_MEANWHILE) from error
+        raise
+
+
+def _reported(
+    session: SparkSession,
+    inputs: Inputs,
+    progress: Progress,
+    run: str,
+    started_ms: int,
+    kept: StoredTables,
+    topics: list[Topic],
+) -> dict[str, Any]:
     names = [topic.name for topic in topics]
-    kept = StoredTables(session, f"{inputs.reports}/{run}/work")
     ledger = None
     if inputs.ledgers:  # before anything else: what is promised later has not been sent yet
         ledger = _ledger(session, inputs, names, kept)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import time
 import uuid
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from rmq_core.errors import PipelineError
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
 TABLES, SUMMARY = ("findings", "topics"), "summary.json"
+WORK, WHOSE = "work", "namespace"
+"""Tables in between, while a report is made; and in a file there, of which namespace it is."""
 GAPS_MOST = 100
 LOOKED_AT = 5
 """So many finished reports, the newest, may be the one before; they are not written in the order they began."""
@@ -124,3 +127,19 @@ def previous_run(
         if summary and summary["inputs"]["namespace"] == namespace and summary["started_ms"] < started_ms:
             summaries.append(summary)
     return max(summaries, key=lambda each: int(each["started_ms"]), default=None)
+
+
+def finished(session: SparkSession, reports: str, namespace: str) -> list[str]:
+    """The names of all runs of a namespace that have come to their end."""
+    found = []
+    for name in folders_of(session, reports):
+        with suppress(ValueError, KeyError, TypeError, PipelineError):  # of a damaged one nobody knows whose it is
+            text = read_text(session, f"{reports}/{name}/{SUMMARY}")
+            if text and json.loads(text)["inputs"]["namespace"] == namespace:
+                found.append(name)
+    return found
+
+
+def working_for(session: SparkSession, reports: str, run: str) -> str | None:
+    """The namespace whose tables in between a run has; None: it has none, or an older release wrote them."""
+    return read_text(session, f"{reports}/{run}/{WORK}/{WHOSE}")

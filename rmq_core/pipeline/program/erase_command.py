@@ -51,6 +51,7 @@ def run(session: SparkSession, options: SourceOptions, given: argparse.Namespace
         ids=[*given.ids, *given.file],
         slot_bases=[*given.bases, *given.bases_file],
         reason=given.reason,
+        reports=given.reports,
         dry_run=given.dry_run,
         progress=progress,
     )

@@ -83,6 +83,8 @@ class Rounds:
             return None
         archived: Any = None
         if inputs.archive:
+            if erasures.begun(self._session, inputs.archive):  # its report may name what is erased by now
+                return None
             last = Archive(self._session, inputs.archive).last_committed()
             archived = last, erasures.known(self._session, inputs.archive)
         files = []

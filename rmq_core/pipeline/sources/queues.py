@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
-from rmq_core.model.stats import Counters
+from rmq_core.errors import PipelineError, ScriptFailed
+from rmq_core.model.stats import Counters, number
 from rmq_core.model.topic import Topic
 from rmq_core.pipeline.schemas import PARTS, QUEUES, SCORED, arrow, ddl
 from rmq_core.pipeline.sources.decoding import whole
 from rmq_core.pipeline.sources.options import SourceOptions, slot_groups
 from rmq_core.pipeline.sources.pruning import chosen
-from rmq_core.protocol.keys import Keyspace
+from rmq_core.protocol.keys import Keyspace, SlotKeys
 from rmq_core.protocol.scripts import Call, script
 from rmq_core.queries.trash import Trashed
 from rmq_core.transport.sync import Connection
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 NAME = "rmq_queues"
 COUNT = 5_000
+_TYPES: dict[str, tuple[str, ...]] = dict.fromkeys(SCORED, ("zset",))
+_TYPES |= {"store": ("zset", "stream"), "journal": ("stream",)}
 
 
 class QueuesSource(DataSource):
@@ -106,9 +109,9 @@ def read_ledger(reply: list[Any]) -> dict[str, Any]:
         "bodies": bodies,
         "failed": failed,
         "counters": counters,
-        "journaled": int(said.get(b"journaled", 0)),
-        "told": int(said.get(b"told", 0)),
-        "corrected": int(said.get(b"corrected", 0)),
+        "journaled": number(said.get(b"journaled", 0)),
+        "told": number(said.get(b"told", 0)),
+        "corrected": number(said.get(b"corrected", 0)),
         "entries": entries,
         "newest": newest.decode(),
     }
@@ -131,7 +134,32 @@ def read_slot(
     timed: bool = True,
     parts: tuple[str, ...] = PARTS,
 ) -> Iterator[pyarrow.RecordBatch]:
-    """Everything one slot holds, a bounded part at a time."""
+    """Everything one slot holds, a bounded part at a time. Raises `PipelineError` where a key of it is none of ours."""
+    keys = keyspace.slot(topic, slot)
+    try:
+        yield from _read_slot(connection, keyspace, topic, slot, timed, parts)
+    except ScriptFailed:
+        check_types(connection, keys, f"topic {topic}, slot {slot}")
+        raise
+
+
+def check_types(connection: Connection, keys: SlotKeys, where: str) -> None:
+    """Raises `PipelineError` for a key of a slot that somebody has made something else of."""
+    for name in (*PARTS, "stats", "journal"):
+        key = getattr(keys, name)
+        wanted = _TYPES.get(name, ("hash",))
+        (found,) = connection.run([("TYPE", key)])
+        kind = found.decode() if isinstance(found, bytes) else str(found)
+        if kind not in ("none", *wanted):
+            raise PipelineError(
+                f"{where}: the key {key} is of the type {kind}, not {' or '.join(wanted)}: somebody has overwritten it;"
+                f" remove it (DEL), and the report says what it has held"
+            )
+
+
+def _read_slot(
+    connection: Connection, keyspace: Keyspace, topic: str, slot: int, timed: bool, parts: tuple[str, ...]
+) -> Iterator[pyarrow.RecordBatch]:
     (reply,) = connection.run([ledger_call(keyspace, topic, slot)])
     begin = read_ledger(reply)
     at_ms = begin["now_ms"]

@@ -17,7 +17,7 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from functools import reduce
@@ -27,7 +27,6 @@ from rmq_core.errors import PipelineError
 from rmq_core.pipeline import files, unchanged
 from rmq_core.pipeline.archive import erasures
 from rmq_core.pipeline.archive.archived import Archive, batch_name
-from rmq_core.pipeline.archive.redacted import of_messages
 from rmq_core.pipeline.history.accounts import ACCOUNTS
 from rmq_core.pipeline.history.figures import ENDS, SKETCHES
 from rmq_core.pipeline.history.histories import Closing
@@ -56,8 +55,11 @@ WHY = {
     "state": "files of its closing state are lost or have changed",
     "twice": "running numbers came a second time",
     "format": "another release wrote the closing state",
+    "erased": "its closing state is older than an erasure",
 }
 """Why a topic is read from scratch."""
+
+ERASED_MEANWHILE = "messages were erased from the archive meanwhile: run it again"
 
 
 @dataclass
@@ -65,7 +67,7 @@ class ClosingState:
     """The newest version of an archive, as far as it holds, and what the next one must say.
 
     ``known``: by topic; ``scratch``: why the others are not. ``now``: the archive's folders, by topic. ``erased``: the
-    erasures there were.
+    erasures there were, as a listing has them; ``clean``: those of which it has nothing.
     """
 
     archive: Archive
@@ -78,6 +80,7 @@ class ClosingState:
     scratch: dict[str, str] = field(default_factory=dict)
     now: dict[str, unchanged.Folders] = field(default_factory=dict)
     erased: set[tuple[str, int, int]] = field(default_factory=set)
+    clean: frozenset[str] = frozenset()
 
     @property
     def path(self) -> str:
@@ -165,7 +168,7 @@ class ClosingState:
     def check_erased(self) -> None:
         """Raises `PipelineError` where messages were erased since: what was read of them may not be kept."""
         if erasures.known(self.archive.session, self.archive.path) != self.erased:
-            raise PipelineError("messages were erased from the archive meanwhile: run it again")
+            raise PipelineError(ERASED_MEANWHILE)
 
     def close(
         self, topics: list[str], run: str, tables: Mapping[str, DataFrame], forks: list[tuple[str, int, int]]
@@ -185,7 +188,7 @@ class ClosingState:
                 with suppress(Exception):  # the first error says more
                     versions.drop(self.archive.session, self.path, name)
             raise
-        versions.prune(self.archive.session, self.path, FORMAT, PARTED)
+        versions.prune(self.archive.session, self.path, FORMAT, PARTED, self.clean)
         self.known = {topic: known[topic] for topic in topics}
         return folder
 
@@ -227,16 +230,18 @@ class ClosingState:
                 [(slot, life) for of, slot, life in forks if of == topic],
             )
         self.check_erased()
-        self._write(folder, run, known)
+        self.write(folder, run, known)
         self.check_erased()  # one that began just then has not seen it
         return known
 
-    def _write(self, folder: str, run: str, known: dict[str, Covered]) -> None:
+    def write(self, folder: str, run: str, known: dict[str, Covered]) -> None:
+        """Says what a version knows; then it counts."""
         said: dict[str, Any] = {
             "format": FORMAT,
             "number": int(folder.partition("-")[0]),
             "run": run,
             "at_ms": int(time.time() * 1000),
+            "erased": sorted(self.clean),
         }
         topics = {topic: asdict(covered) for topic, covered in known.items()}
         needed = {name for covered in known.values() for name in covered.folders}
@@ -249,12 +254,12 @@ class ClosingState:
         folder: str,
         run: str,
         known: dict[str, Covered],
-        without: DataFrame | None = None,
+        left: Callable[[DataFrame], DataFrame] | None = None,
         contents: DataFrame | None = None,
     ) -> None:
         """A version with one folder of messages instead of many: of each what was carried last, nothing of those that
-        have ended, nor of those ``without`` (see `redacted.of_messages`). ``contents``: which have another content by
-        now (see `mentions.CHANGED`)."""
+        have ended. ``left``: what is left of the rest; ``contents``: which have another content by now (see
+        `mentions.CHANGED`)."""
         from pyspark.sql import functions as F
         from pyspark.sql.window import Window
 
@@ -263,15 +268,15 @@ class ClosingState:
             return
         newest = F.max("position").over(Window.partitionBy("topic", "slot", "id"))
         kept = rows.withColumn("newest", newest).where("position = newest AND length(carried) > 0").drop("newest")
-        if without is not None:
-            kept = of_messages(kept, without, "left_anti")
+        if left is not None:
+            kept = left(kept)
         if contents is not None:
             others = F.broadcast(contents.withColumnRenamed("before", "content"))
             kept = kept.join(others, ["topic", "slot", "id", "content"], "left")
             kept = kept.withColumn("content", F.coalesce("after", "content")).drop("after")
         kept.write.mode("overwrite").partitionBy("topic").parquet(f"{self.path}/{folder}/messages")
         merged = {topic: Covered(**(asdict(each) | {"messages": [folder]})) for topic, each in known.items()}
-        self._write(folder, run, merged)
+        self.write(folder, run, merged)
 
 
 def opened(
@@ -282,24 +287,29 @@ def opened(
     session = archive.session
     erased = erasures.known(session, archive.path)
     state = ClosingState(archive, deletions, now=unchanged.listing(session, archive.events), erased=erased)
+    notes = archive.compaction_notes()
+    state.clean = erasures.applied(notes)
     said: dict[str, Any] | None = None
+    first = "first"
     for name in sorted(versions.manifests(session, state.path), reverse=True):
         state.number = max(state.number, int(name.partition("-")[0]))
-        if (said := versions.said(session, state.path, name, FORMAT)) is not None:
-            state.version, state.run = name, said["run"]
+        found = versions.said(session, state.path, name, FORMAT)
+        if found is not None and versions.is_clean(found, state.clean):
+            said, state.version, state.run = found, name, found["run"]
             break
+        first = "erased" if found is not None else first
     covered = {topic: Covered(**each) for topic, each in (said or {"topics": {}})["topics"].items()}
     state.others = {
         topic: each
         for topic, each in covered.items()
         if topic not in topics and each.deleted_ms == deletions.get(topic, -1)
     }
-    ends, notes = archive.committed_offsets(), archive.compaction_notes()
+    ends = archive.committed_offsets()
     recorded, kept = (said or {}).get("kept") or {}, unchanged.marks(session, state.path) if covered else {}
     for topic in topics:
         why = (scratch or {}).get(topic) or (scratch or {}).get("*")
         if topic not in covered:
-            why = why or "first"
+            why = why or first
         elif not why and unchanged.changed_for(topic, covered[topic].places, recorded, kept):
             why = "state"
         elif not why:

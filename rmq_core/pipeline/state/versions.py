@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rmq_core.pipeline import files
@@ -33,20 +33,36 @@ def said(session: SparkSession, path: str, name: str, format: int) -> dict[str, 
         return None
 
 
+def say(
+    session: SparkSession, path: str, name: str, format: int, erased: Collection[str], topics: Collection[str]
+) -> None:
+    """Has a version say of which erasures it has nothing, and know no other topics than these."""
+    if found := said(session, path, name, format):
+        known = {topic: each for topic, each in found["topics"].items() if topic in topics}
+        if (known, sorted(erased)) != (found["topics"], found.get("erased")):
+            text = json.dumps(found | {"erased": sorted(erased), "topics": known})
+            files.write_text(session, f"{path}/{name}.json", text)
+
+
 def drop(session: SparkSession, path: str, name: str) -> None:
     """Removes a version that must not be, whole or begun."""
     files.remove(session, f"{path}/{name}.json")
     files.remove(session, f"{path}/{name}")
 
 
-def prune(session: SparkSession, path: str, format: int, parted: Sequence[str]) -> None:
+def is_clean(said: dict[str, Any], erased: Collection[str]) -> bool:
+    """Whether a version has nothing of what these erasures took; older releases noted no names."""
+    return {*said.get("erased", ())} >= {*erased}
+
+
+def prune(session: SparkSession, path: str, format: int, parted: Sequence[str], erased: Collection[str] = ()) -> None:
     """Removes versions that nobody needs any more, and what a run that was stopped has left. ``parted``: tables of
-    which a version needs several folders."""
+    which a version needs several folders. ``erased``: those with anything of these erasures go at once."""
     names, needed, gone = sorted(manifests(session, path), reverse=True), set[str](), []
     old_ms = int(time.time() * 1000) - READ_WITHIN_MS
     for place, name in enumerate(names):
         found = said(session, path, name, format)
-        if found and (place < KEPT or found["at_ms"] > old_ms):
+        if found and is_clean(found, erased) and (place < KEPT or found["at_ms"] > old_ms):
             several = found["topics"].values()
             needed |= {name, *(each["folder"] for each in several)}
             needed |= {folder for each in several for table in parted for folder in each[table]}

@@ -14,12 +14,12 @@ if unfit then
   return unfit
 end
 
-local found = redis.call(
-  'HMGET', STATS, 'sent', 'restored', 'merged', 'acked', 'cancelled', 'dropped', 'lapsed', 'duplicate', 'outdated',
-  'corrected'
-)
+local names = {
+  'sent', 'restored', 'merged', 'acked', 'cancelled', 'dropped', 'lapsed', 'duplicate', 'outdated', 'corrected',
+}
+local found = redis.call('HMGET', STATS, unpack(names))
 local function counter(i)
-  return tonumber(found[i] or nil) or 0
+  return string.match(found[i] or '', '^-?%d+$') and tonumber(found[i]) or 0
 end
 local gap = counter(1) + counter(2) - counter(3) - counter(4) - counter(5) - counter(6) - counter(7) - counter(8) - counter(9)
 for _, queue in ipairs({STORE, RETRY, PREPARE, DEAD}) do
@@ -28,6 +28,17 @@ end
 local seen, left, by, corrected = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 if gap ~= seen and gap ~= left or corrected and corrected ~= counter(10) then
   return 0
+end
+-- What somebody has spoiled by hand counts nothing, and nothing can be added to it.
+names[#names + 1] = 'repaired'
+for i = 6, #ARGV, 2 do
+  names[#names + 1] = ARGV[i]
+end
+for _, name in ipairs(names) do
+  local said = redis.call('HGET', STATS, name)
+  if said and not string.match(said, '^-?%d+$') then
+    redis.call('HDEL', STATS, name)
+  end
 end
 if by > 0 then
   count('dropped', by)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from console.models import AuditEntry
+from rmq_core import FixedTimeMessage
 from tests.console.api.conftest import Caller, problem
 from tests.console.conftest import Queue
 
@@ -52,6 +53,23 @@ def test_who_may_not_read_content_sees_no_keys(queue: Queue, operator: Caller, c
     operator.ok("POST", "/topics/orders/holds", {"id": "secret content", "reason": "r"})
     (hold,) = caller("Viewer").ok("GET", "/topics/orders/holds")["holds"]
     assert hold["key"] is None
+    assert hold["note"] is not None
+
+
+def test_who_may_not_read_content_does_not_see_which_message_failed(
+    queue: Queue, operator: Caller, caller: Callable[..., Caller]
+) -> None:
+    queue.topic(on_failure="wait", max_retries=3, backoff_ms=60_000)
+    for number, key in enumerate(("secret", "next")):
+        message = FixedTimeMessage("{}", queue.inspector.now_ms() + number, key=key, slot_basis="customer")
+        queue.client.send("orders", message, allow_past=True)
+    (delivery,) = queue.client.take("orders", timeout_ms=2_000)
+    queue.client.nack(delivery)
+    assert not queue.client.take("orders"), "the others of its slot basis wait behind it"
+    (hold,) = operator.ok("GET", "/topics/orders/holds")["holds"]
+    assert (hold["of"], hold["note"]) == ("failure", "secret")
+    (hold,) = caller("Viewer").ok("GET", "/topics/orders/holds")["holds"]
+    assert (hold["key"], hold["note"]) == (None, None)
 
 
 def test_what_means_nothing_is_refused(queue: Queue, operator: Caller) -> None:

@@ -147,7 +147,7 @@ def test_a_canary_that_dies_again_stops_and_is_resumed(open_page: Open, queue: Q
     canary = page.get_by_role("region", name="The canary: what became of it")
     expect(canary).to_contain_text("3 went first: 0 well, 3 died, 0 under way")
     expect(canary.get_by_role("row", name="died")).to_have_count(3)
-    page.get_by_role("button", name="Resume").click()
+    page.get_by_role("button", name="Resume", exact=True).click()
     expect(progress).to_contain_text("40 of 40 · 100 %", timeout=SOON_MS)
     assert (count(queue, topic, "dead"), count(queue, topic, "ready")) == (3, 37)
 
@@ -228,7 +228,7 @@ def test_an_operation_is_stopped_from_the_page(open_page: Open, queue: Queue, to
     page.get_by_role("button", name="Stop", exact=True).click()
     expect(progress).to_contain_text("Stopped", timeout=SOON_MS)
     assert 0 < count(queue, topic, "delayed") <= 200
-    expect(page.get_by_role("button", name="Resume")).to_be_visible()
+    expect(page.get_by_role("button", name="Resume", exact=True)).to_be_visible()
 
 
 def test_a_viewer_is_refused(open_page: Open, queue: Queue, topic: str, stack: Any) -> None:

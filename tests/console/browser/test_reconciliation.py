@@ -164,7 +164,7 @@ def test_a_finding_is_repaired_after_a_dry_run(stack: Stack, open_page: Callable
     stack.manage(MAKE_RUN)
     page = open_page("/reconciliation/", "admin")
     expect(page.locator(".rc-run-charts")).to_be_visible()
-    page.locator(f"a[href$='/{RUN}/']").click()
+    page.locator(f"th a[href$='/{RUN}/']").click()
     page.wait_for_url(re.compile(f"/reconciliation/{RUN}/"))
     assert_repairable(page, damaged)
     page.goto(f"{stack.address}/topics/reconciled/message/?id=m3")

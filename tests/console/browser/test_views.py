@@ -61,5 +61,5 @@ def test_a_view_brings_back_what_was_seen(open_page: Open, topics: None) -> None
     page = open_page("/topics/view.beta/")
     page.get_by_role("button", name="Favourite: view.beta").click()
     page.get_by_role("button", name="Views").click()
-    page.get_by_role("button", name="Delete the view my <b>views").click()
+    page.get_by_role("button", name="Delete the view my <b>views", exact=True).click()
     expect(page.get_by_text("No view is saved yet.")).to_be_visible()

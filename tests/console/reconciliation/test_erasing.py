@@ -21,7 +21,7 @@ from console.options import options
 from console.record.life import key_of
 from console.serializers import runs as shapes
 from console.usecases.actor import Actor
-from console.usecases.runs import erasing, runs
+from console.usecases.runs import erasing, run_places, runs
 from console.usecases.runs.archive_records import erased_since
 from console.usecases.runs.erasing import Names
 from console.usecases.runs.runs import RunRequest
@@ -155,8 +155,11 @@ def test_what_is_still_in_redis_stays_and_is_named_until_a_day_is_over(office: O
     erasing.forget_names(timezone.now())
     run.refresh_from_db()
     assert run.summary["erased"]["left"]
+    named = run_places.report_of(run) / "ids"
+    named.write_text("busy-1\n")  # as of a worker that was killed
     erasing.forget_names(timezone.now() + timedelta(days=1, minutes=1))
     run.refresh_from_db()
+    assert not named.exists()
     assert run.summary["erased"]["left"] == [] and run.summary["erased"]["left_n"] == 1
 
 

@@ -196,9 +196,9 @@ async def test_what_expires_while_held_is_never_delivered(bench: Bench) -> None:
 async def test_the_hold_is_the_cause(bench: Bench) -> None:
     await bench.topic()
     await bench.q.send("work", "a", key="k", priority=50)
-    (hold,) = await bench.control.hold("work", id="k")
+    (hold,) = await bench.control.hold("work", id="k", note="disputed")
     (reason, *_) = (await bench.inspector.why("work", "k")).reasons
-    assert (reason.code, reason.values["hold"]) == ("held", hold.ref)
+    assert (reason.code, reason.values["hold"], reason.values["note"]) == ("held", hold.ref, "disputed")
     (reason,) = (await bench.inspector.why("work")).reasons
     assert (reason.code, reason.values["held"], reason.values["holds"]) == ("holds_back", 1, 1)
     await bench.control.cancel("work", "k")

@@ -18,6 +18,12 @@
     document.getElementById("main")?.setAttribute("role", "main");
   });
 
+  // The layout's own scroll boxes name themselves in English, when they are made.
+  addEventListener("load", () => {
+    for (const box of document.querySelectorAll(".simplebar-content-wrapper"))
+      box.setAttribute("aria-label", gettext("Scrollable content"));
+  });
+
   function asButton(/** @type {HTMLElement} */ element) {
     if (element.matches(NATIVE) || element.querySelector(NATIVE) || element.hasAttribute("tabindex")) return;
     element.setAttribute("role", "button");

@@ -1,7 +1,7 @@
 // What alerts are about, in words.
 import { count, duration } from "../core/format.js";
 import { fill, gettext, ngettext } from "../core/text.js";
-import { CHIPS } from "../parts/problems.js";
+import { problemName } from "../parts/problemnames.js";
 
 /** @type {Record<string, string>} */
 export const SEVERITIES = { critical: gettext("Critical"), warning: gettext("Warning"), info: gettext("Notice") };
@@ -25,28 +25,13 @@ const METRICS = {
   failed_s: gettext("Failed/s"),
   p99: gettext("Lateness p99"),
 };
-/** @type {Record<string, string>} */
-const PROBLEMS = {
-  worker_lost: gettext("Worker lost"),
-  zookeeper_away: gettext("No connection to ZooKeeper"),
-  memory: gettext("Redis is nearly full"),
-  eviction: gettext("Redis may delete messages"),
-  unreadable_topic: gettext("Topic cannot be read"),
-  unreadable_worker: gettext("Worker cannot be read"),
-  outbox_away: gettext("Outbox cannot be read"),
-  outbox_lagging: gettext("Outbox lagging"),
-  outbox_parked: gettext("Outbox: messages cannot be sent"),
-  recurring_failing: gettext("Recurring messages failing"),
-  route_failing: gettext("Route failing"),
-  route_idle: gettext("Nobody runs a route"),
-};
 const TIMES = ["lag_ms", "oldest_ms", "p99"];
 const NAMED_MOST = 5;
 
 /** "Lag: 12 s, above 10 s", or the name of the problem. */
 export function about(/** @type {Api.AlertOut} */ { rule, value }) {
   if (!rule) return gettext("The rule was deleted.");
-  if (rule.problem) return CHIPS[rule.problem] ?? PROBLEMS[rule.problem] ?? rule.problem;
+  if (rule.problem) return problemName(rule.problem);
   const show = (/** @type {number | null} */ number) =>
     TIMES.includes(rule.metric) ? duration(number) : count(number);
   const values = { metric: METRICS[rule.metric] ?? rule.metric, value: show(value), bound: show(rule.threshold) };

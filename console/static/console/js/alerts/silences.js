@@ -3,9 +3,9 @@ import { get, post } from "../core/api.js";
 import { h, replace } from "../core/dom.js";
 import { dateTime, relative } from "../core/format.js";
 import { page } from "../core/page.js";
-import { fill, gettext, messageOf } from "../core/text.js";
-import { toast } from "../core/toast.js";
+import { fill, gettext } from "../core/text.js";
 import { ask } from "../parts/ask.js";
+import { atOnce } from "../parts/atonce.js";
 import { guardedButton } from "../parts/guardedbutton.js";
 
 /** @typedef {{ rule: string, topics: string }} About */
@@ -78,12 +78,8 @@ export class Silences {
 
   line(/** @type {Api.SilenceOut} */ silence, /** @type {number} */ now) {
     const end = async () => {
-      try {
-        await post(`alerts/silences/${silence.id}:end`, {});
-        this.changed();
-      } catch (problem) {
-        toast(messageOf(problem), "error");
-      }
+      await post(`alerts/silences/${silence.id}:end`, {});
+      this.changed();
     };
     const words = { user: silence.username, end: relative(silence.until_ms, now) };
     return h(
@@ -93,7 +89,7 @@ export class Silences {
       h("span", {}, silence.topics === "*" ? gettext("All topics") : silence.topics),
       h("span", { title: dateTime(silence.until_ms) }, fill(gettext("by %(user)s, ends %(end)s"), words)),
       h("span", { class: "rc-muted" }, silence.reason),
-      guardedButton({ action: "end", symbol: "notifications", label: gettext("End now"), missing: maySilence }, end),
+      atOnce({ action: "end", symbol: "notifications", label: gettext("End now"), missing: maySilence }, end),
     );
   }
 }

@@ -120,7 +120,7 @@ export class HeatMap {
   /** `owners`: {names, of: [place in names or -1]}, or null where slots are shared. */
   own(/** @type {Owners | null} */ owners) {
     this.owners = owners;
-    this.ownerButton.hidden = !owners;
+    if (this.ownerButton) this.ownerButton.hidden = !owners;
     if (!owners && this.metric === "owner") this.choose("backlog");
     this.draw();
   }

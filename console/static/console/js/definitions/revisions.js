@@ -8,6 +8,8 @@ import { shown } from "./definitionform.js";
 import { fieldOf } from "./plandialog.js";
 
 const PAGE = 20;
+/** Its place on the page, for links. */
+export const HISTORY = "rc-history";
 /** @type {Record<string, string>} */
 const CHANGES = {
   found: gettext("first seen"),
@@ -40,7 +42,7 @@ export class Revisions {
     this.foot = h("div", { class: "rc-more", hidden: true }, this.more);
     this.element = h(
       "section",
-      { class: "rc-card rc-flush", "aria-label": gettext("History") },
+      { class: "rc-card rc-flush", id: HISTORY, "aria-label": gettext("History") },
       h("h2", { class: "rc-card-title rc-strong" }, gettext("History")),
       h(
         "div",

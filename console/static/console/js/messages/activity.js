@@ -19,6 +19,8 @@ const WORDS = {
   drop: gettext("dropped it"),
   restore: gettext("restored it"),
   send: gettext("sent it by hand"),
+  hold: gettext("held it"),
+  lift: gettext("lifted its hold"),
 };
 /** @type {Record<string, string>} */
 const STATUS = {
@@ -70,7 +72,11 @@ async function load(list, ident, slot, message) {
       lives.flatMap(notes),
       steps.length || !message
         ? null
-        : h("li", { class: "rc-muted" }, gettext("Its steps are recorded where the topic's journal is on.")),
+        : h(
+            "li",
+            { class: "rc-muted" },
+            gettext("Its steps, and which sends merged into it, are recorded where the topic's journal is on."),
+          ),
       complete
         ? null
         : h("li", { class: "rc-muted" }, gettext("Only the newest of this topic's actions were looked through.")),

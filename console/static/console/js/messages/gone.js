@@ -22,6 +22,9 @@ export function endWords(/** @type {Api.Recorded} */ record) {
 
 /** `records`: what the record has of an id, one per slot that knew it. */
 export function goneWords(/** @type {Api.Recorded[]} */ records) {
-  if (!records.length) return gettext("No message has this id; neither the record nor the archive knows it.");
+  if (!records.length)
+    return gettext(
+      "No message has this id; neither the record nor the archive knows it. They do not know what ended while the topic's journal was off.",
+    );
   return `${records.map(endWords).join("; ")}.`;
 }

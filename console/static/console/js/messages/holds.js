@@ -16,6 +16,8 @@ const OF = {
   failure: gettext("Slot basis of one that failed"),
   tenant: gettext("Tenant, what has failed"),
 };
+/** What somebody may hold; the others come and go by themselves. @type {(keyof typeof OF)[]} */
+const CHOSEN = ["id", "slot_basis"];
 /** When one is over that nobody has to lift. @type {Partial<Record<string, string>>} */
 const ENDS = { failure: gettext("it has ended"), tenant: gettext("the tenant is held no longer") };
 const path = (rest = "") => ofTopic(page.topic.name, `/holds${rest}`);
@@ -42,7 +44,7 @@ function holdDialog(message, onDone) {
   const kind = h(
     "select",
     { class: "rc-select", name: "of", onchange: () => offer() },
-    Object.entries(OF).map(([name, words]) => h("option", { value: name }, words)),
+    CHOSEN.map((name) => h("option", { value: name }, OF[name])),
   );
   const key = h("input", {
     class: "rc-input rc-mono",

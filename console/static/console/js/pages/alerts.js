@@ -6,11 +6,12 @@ import "../core/keys.js";
 import { about, named, SEVERITIES, SEVERITY_TAGS, STATE_TAGS, STATES, told } from "../alerts/alertwords.js";
 import { Silences, silenceButton } from "../alerts/silences.js";
 import { page, topicAddress } from "../core/page.js";
-import { fill, gettext, messageOf } from "../core/text.js";
+import { fill, gettext } from "../core/text.js";
 import { toast } from "../core/toast.js";
+import { atOnce } from "../parts/atonce.js";
 import { Choice } from "../parts/choice.js";
-import { guardedButton } from "../parts/guardedbutton.js";
 import { LiveList } from "../parts/livelist.js";
+import { problemPlace } from "../parts/problemnames.js";
 import { putOnScreen } from "../screens/putonscreen.js";
 
 const { alert_receiver: mayDefine } = page.grants.actions;
@@ -43,10 +44,7 @@ class Row {
 
   update(/** @type {Api.AlertOut} */ item, /** @type {number} */ now) {
     this.item = item;
-    replace(
-      this.place,
-      item.topic ? h("a", { class: "rc-link", href: topicAddress(item.topic) }, item.topic) : named(item.topics),
-    );
+    replace(this.place, where(item));
     this.place.title = item.topics.join(", ");
     setText(this.about, about(item));
     this.about.title = item.rule?.description ?? "";
@@ -66,6 +64,13 @@ class Row {
     this.since.title = dateTime(begun);
     setText(this.told, item.state === "pending" ? "–" : told(item.deliveries));
   }
+}
+
+/** The topic, or the page that fixes what is wrong with the installation. */
+function where(/** @type {Api.AlertOut} */ { topic, topics, rule }) {
+  if (topic) return h("a", { class: "rc-link", href: topicAddress(topic) }, topic);
+  const place = rule?.problem && !topics.length ? problemPlace({ code: rule.problem, topic: null }) : null;
+  return place ? h("a", { class: "rc-link", href: place }, gettext("Open")) : named(topics);
 }
 
 const quiet = (/** @type {Api.SilenceOut} */ silence, /** @type {number} */ now) =>
@@ -91,9 +96,7 @@ async function showReceivers() {
       h("span", { class: "rc-muted" }, each.kind === "webhook" ? gettext("Webhook") : "Apprise"),
       each.enabled ? null : h("span", { class: "rc-tag rc-tag-neutral" }, gettext("Disabled")),
       each.error ? h("span", { class: "rc-tag rc-tag-warn" }, each.error) : null,
-      guardedButton({ action: "test", symbol: "send", label: gettext("Send a test"), missing: mayDefine }, () =>
-        test(each),
-      ),
+      atOnce({ action: "test", symbol: "send", label: gettext("Send a test"), missing: mayDefine }, () => test(each)),
     ),
   );
   replace(
@@ -106,12 +109,8 @@ async function showReceivers() {
 }
 
 async function test(/** @type {Api.ReceiverOut} */ { id, name }) {
-  try {
-    await post(`alerts/receivers/${id}:test`, {});
-    toast(fill(gettext("A test was sent to %(name)s."), { name }));
-  } catch (problem) {
-    toast(messageOf(problem), "error");
-  }
+  await post(`alerts/receivers/${id}:test`, {});
+  toast(fill(gettext("A test was sent to %(name)s."), { name }));
 }
 
 const state = new Choice(

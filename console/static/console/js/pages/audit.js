@@ -9,6 +9,7 @@ import { fill, gettext, messageOf, ngettext } from "../core/text.js";
 import { inZone, momentOf } from "../core/zone.js";
 import { Drawer } from "../parts/drawer.js";
 import { pairList } from "../parts/failure.js";
+import { viaWords } from "../parts/viawords.js";
 
 const TYPING_MS = 300;
 /** @type {Record<string, string>} */
@@ -47,7 +48,7 @@ const controls = {
   via: select(
     "via",
     gettext("Via"),
-    page.vias.map((/** @type {string} */ each) => [each, each]),
+    page.vias.map((/** @type {string} */ each) => [each, viaWords(each)]),
   ),
   text: input("text", gettext("In the reason")),
   since: moment("since", inZone(gettext("From"))),
@@ -210,7 +211,7 @@ function line(/** @type {Api.Entry} */ entry) {
       ),
     ),
     h("td", { class: "rc-strong" }, entry.who),
-    h("td", { title: entry.action }, labelOf(page.actions, entry.action)),
+    h("td", {}, labelOf(page.actions, entry.action)),
     h("td", {}, entry.topic ? h("a", { class: "rc-link", href: topicAddress(entry.topic) }, entry.topic) : "–"),
     h(
       "td",
@@ -219,7 +220,7 @@ function line(/** @type {Api.Entry} */ entry) {
     ),
     h("td", {}, tag(entry)),
     h("td", { class: "rc-why" }, entry.reason || "–"),
-    h("td", {}, entry.via),
+    h("td", {}, viaWords(entry.via)),
   );
 }
 
@@ -245,8 +246,8 @@ async function show(/** @type {number} */ number) {
         [gettext("When"), dateTime(entry.at_ms)],
         [gettext("Who"), entry.who],
         [gettext("From"), entry.address ?? "–"],
-        [gettext("Via"), entry.via],
-        [gettext("Action"), `${labelOf(page.actions, entry.action)} (${entry.action})`],
+        [gettext("Via"), viaWords(entry.via)],
+        [gettext("Action"), [labelOf(page.actions, entry.action), " ", h("code", {}, entry.action)]],
         [gettext("Topic"), entry.topic || "–"],
         [gettext("Result"), tag(entry)],
         [gettext("Done"), `${count(entry.done)} / ${count(entry.asked)}`],

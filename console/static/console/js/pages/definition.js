@@ -9,7 +9,7 @@ import { toast } from "../core/toast.js";
 import { conflictDialog } from "../definitions/conflict.js";
 import { DefinitionForm } from "../definitions/definitionform.js";
 import { planDialog } from "../definitions/plandialog.js";
-import { Revisions } from "../definitions/revisions.js";
+import { HISTORY, Revisions } from "../definitions/revisions.js";
 import { guardedButton } from "../parts/guardedbutton.js";
 
 /** Of a stream: whose settings these are, too. */
@@ -52,6 +52,7 @@ export class DefinitionTab {
       "form",
       { class: "rc-card rc-definition", "aria-label": gettext("Definition"), novalidate: true },
       this.missing ? h("p", { class: "rc-muted" }, this.missing) : null,
+      h("p", {}, h("a", { class: "rc-link", href: `#${HISTORY}` }, gettext("Who changed what before"))),
       page.topic.kind === "stream" ? ofGroups() : null,
       this.form.element,
       this.problem,
@@ -65,6 +66,7 @@ export class DefinitionTab {
     this.changed(0);
     this.goTo(param("field"));
     this.revisions.load();
+    if (location.hash === `#${HISTORY}`) this.revisions.element.scrollIntoView({ block: "center" });
     addEventListener("beforeunload", (event) => this.form.edited().length && !this.leaving && event.preventDefault());
   }
 

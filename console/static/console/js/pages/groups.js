@@ -8,6 +8,7 @@ import { count, dateTime, duration, exact, rate } from "../core/format.js";
 import { page, topicAddress } from "../core/page.js";
 import { fill, gettext } from "../core/text.js";
 import { onThemeChange } from "../core/theme.js";
+import { atOnce } from "../parts/atonce.js";
 import { guardedButton } from "../parts/guardedbutton.js";
 import { courseSentence, courseTag } from "../streams/course.js";
 import { deleteDialog, newGroupDialog, pauseDialog, resumeGroup, settingsDialog } from "../streams/groupactions.js";
@@ -241,12 +242,14 @@ class GroupRow {
     if (this.pause.dataset.paused === key) return;
     this.pause.dataset.paused = key;
     const { actions } = page.grants;
-    const about = group.paused
-      ? { action: "resume", symbol: "play_circle", label: gettext("Resume group"), missing: actions.resume }
-      : { action: "pause", symbol: "pause_circle", label: gettext("Pause…"), missing: actions.pause };
-    const act = group.paused
-      ? () => resumeGroup(this.group, () => {})
-      : () => pauseDialog(this.group, this.live.nowMs(), () => {});
-    replace(this.pause, guardedButton({ ...about, look: "rc-small" }, act));
+    const look = "rc-small";
+    const resume = { action: "resume", symbol: "play_circle", label: gettext("Resume group"), missing: actions.resume };
+    const pause = { action: "pause", symbol: "pause_circle", label: gettext("Pause…"), missing: actions.pause };
+    replace(
+      this.pause,
+      group.paused
+        ? atOnce({ ...resume, look }, () => resumeGroup(this.group))
+        : guardedButton({ ...pause, look }, () => pauseDialog(this.group, this.live.nowMs(), () => {})),
+    );
   }
 }

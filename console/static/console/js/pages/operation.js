@@ -5,7 +5,6 @@ import { dateTime, duration, exact, rate, time } from "../core/format.js";
 import "../core/keys.js";
 import { page, topicAddress } from "../core/page.js";
 import { fill, gettext, messageOf, ngettext } from "../core/text.js";
-import { toast } from "../core/toast.js";
 import { CanaryMessages } from "../operations/canarymessages.js";
 import {
   isLive,
@@ -18,10 +17,12 @@ import {
 } from "../operations/operationwords.js";
 import { Progress } from "../operations/progress.js";
 import { ask } from "../parts/ask.js";
+import { atOnce } from "../parts/atonce.js";
 import { downloadLinks } from "../parts/downloads.js";
 import { pairList } from "../parts/failure.js";
 import { guardedButton } from "../parts/guardedbutton.js";
 import { Tile, tileRow } from "../parts/tiles.js";
+import { viaWords } from "../parts/viawords.js";
 
 /** @import { Pair } from "../parts/failure.js" */
 
@@ -124,38 +125,25 @@ function showButtons() {
   buttons.dataset.key = key;
   const own = operation.who === page.username ? null : page.grants.actions.drop;
   const stop = page.grants.actions.stop_operation ?? own;
+  const resume = page.grants.actions[operation.action] ?? stop;
+  const undo = page.grants.actions.restore;
   replace(
     buttons,
     isLive(operation) && operation.state !== "stopping"
-      ? button("stop", "stop_circle", gettext("Stop"), stop, () => act("stop"))
+      ? atOnce({ action: "stop", symbol: "stop_circle", label: gettext("Stop"), missing: stop }, () => act("stop"))
       : null,
     ["stopped", "failed"].includes(operation.state)
-      ? button("resume", "resume", gettext("Resume"), page.grants.actions[operation.action] ?? stop, () =>
-          act("resume"),
-        )
+      ? atOnce({ action: "resume", symbol: "resume", label: gettext("Resume"), missing: resume }, () => act("resume"))
       : null,
-    operation.undoable ? button("undo", "undo", gettext("Undo"), page.grants.actions.restore, askUndo) : null,
+    operation.undoable
+      ? guardedButton({ action: "undo", symbol: "undo", label: gettext("Undo"), missing: undo }, askUndo)
+      : null,
   );
 }
 
-/**
- * @param {string} name
- * @param {string} symbol
- * @param {string} label
- * @param {string | null} missing
- * @param {() => void} action
- */
-function button(name, symbol, label, missing, action) {
-  return guardedButton({ action: name, symbol, label, missing }, action);
-}
-
 async function act(/** @type {string} */ name) {
-  try {
-    await post(`${path}:${name}`);
-    await load();
-  } catch (problem) {
-    toast(messageOf(problem), "error");
-  }
+  await post(`${path}:${name}`);
+  await load();
 }
 
 function askUndo() {
@@ -185,7 +173,7 @@ function showFacts() {
     [gettext("How"), manner(operation)],
     [gettext("Found by"), operation.values.run ? foundBy(operation.values.run) : ""],
     [gettext("Reason"), operation.reason],
-    [gettext("Who"), `${operation.who} (${operation.via})`],
+    [gettext("Who"), `${operation.who} (${viaWords(operation.via)})`],
     [gettext("Created"), dateTime(operation.created_ms)],
     [gettext("Started"), operation.started_ms ? dateTime(operation.started_ms) : ""],
     [gettext("Finished"), operation.finished_ms ? dateTime(operation.finished_ms) : ""],

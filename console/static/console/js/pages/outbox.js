@@ -2,7 +2,7 @@
 import { param, setParams } from "../core/address.js";
 import { get, post } from "../core/api.js";
 import { byId, h, replace, setText } from "../core/dom.js";
-import { bytes, count, dateTime, exact, relative } from "../core/format.js";
+import { bytes, count, dateTime, duration, exact, relative } from "../core/format.js";
 import "../core/keys.js";
 import { page, topicAddress } from "../core/page.js";
 import { fill, gettext, messageOf, ngettext } from "../core/text.js";
@@ -26,6 +26,15 @@ const STATES = {
 };
 /** @type {Record<string, string>} */
 const TAGS = { waiting: "neutral", parked: "warn", sent: "good", discarded: "dead" };
+/** What says when each kind is delivered, and how that is written. @type {Record<string, [string, (value: number) => string]>} */
+const KINDS = {
+  priority: [gettext("Priority"), count],
+  range_merge: [gettext("Window"), duration],
+  delayed: [gettext("Delay"), duration],
+  fixed_time: [gettext("Due"), dateTime],
+  stream: [gettext("Entry"), () => ""],
+  stream_fields: [gettext("Entry of fields"), () => ""],
+};
 const { retry_outbox: mayRetry, discard_outbox: mayDiscard } = page.grants.actions;
 const wanted = param("database");
 let database = page.databases.includes(wanted) ? wanted : page.databases[0];
@@ -131,6 +140,11 @@ function decide(which, { path, about, title, label, reason, danger = false }) {
   });
 }
 
+function kindOf(/** @type {Api.OutboxMessageOut} */ { kind, value }) {
+  const [word, text] = KINDS[kind] ?? [kind, String];
+  return `${word} ${text(Number(value))}`.trim();
+}
+
 async function open(/** @type {number} */ number) {
   const drawer = new Drawer(`#${number}`);
   drawer.show(h("p", { class: "rc-muted" }, gettext("Loading…")));
@@ -142,7 +156,7 @@ async function open(/** @type {number} */ number) {
         [gettext("Topic"), h("a", { class: "rc-link", href: topicAddress(row.topic) }, row.topic)],
         [gettext("State"), STATES[row.state]],
         [gettext("Message"), row.message ?? "–"],
-        [gettext("Kind"), `${row.kind} ${row.value}`],
+        [gettext("Kind"), kindOf(row)],
         [gettext("Written"), dateTime(row.written_ms)],
         [gettext("Failed tries"), count(row.tries)],
         [gettext("Error"), row.error || "–"],

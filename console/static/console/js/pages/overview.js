@@ -3,10 +3,11 @@
 import { byId, h, icon, replace } from "../core/dom.js";
 import { bytes, count, duration, rate } from "../core/format.js";
 import { Live } from "../core/live.js";
-import { page, topicAddress } from "../core/page.js";
+import { page } from "../core/page.js";
 import { fill, gettext, ngettext } from "../core/text.js";
 import { onThemeChange } from "../core/theme.js";
 import { guardedLink } from "../parts/guardedbutton.js";
+import { problemPlace } from "../parts/problemnames.js";
 import { showProblems } from "../parts/problems.js";
 import { showInTab } from "../parts/tabsign.js";
 import { Tile, tileRow } from "../parts/tiles.js";
@@ -16,8 +17,6 @@ import { firstSteps } from "../topics/firststeps.js";
 import { TopicFilter } from "../topics/topicfilter.js";
 import { TopicTable } from "../topics/topictable.js";
 
-const DEAD = ["dead_growing", "dead"];
-const FLEET = ["unowned", "zookeeper_away", "worker_lost", "no_workers"];
 /** @type {Live.Overview | null} */
 let frame = page.frame;
 const sparks = new Sparks();
@@ -32,7 +31,9 @@ const tiles = [
   new Tile(gettext("Backlog"), (t) => [count(t.backlog), fill(gettext("%(ready)s ready"), { ready: count(t.ready) })]),
   new Tile(gettext("Due lag"), (t) => [
     duration(t.lag_ms),
-    t.p99 === null ? (t.lag_topic ?? "") : fill(gettext("p99 late %(p99)s"), { p99: duration(t.p99) }),
+    t.p99 === null || t.lag_ms > page.lag_warning_ms
+      ? (t.lag_topic ?? "")
+      : fill(gettext("p99 late %(p99)s"), { p99: duration(t.p99) }),
     t.lag_ms > page.lag_warning_ms,
   ]),
   new Tile(gettext("In flight"), (t) => [count(t.in_flight)]),
@@ -107,7 +108,7 @@ function render() {
   table.look();
   byId("rc-page").classList.remove("rc-waiting");
   for (const tile of tiles) tile.update(frame.totals);
-  if (frame.problems.length) showProblems(problemList, frame.problems, place);
+  if (frame.problems.length) showProblems(problemList, frame.problems, problemPlace);
   else showNone(frame.totals.acknowledged);
   showServer(frame);
   // Every worker has a group of its own of a broadcast: those are on the page of their stream.
@@ -132,15 +133,6 @@ function showNone(/** @type {number} */ known) {
   if (problemList.dataset.shown === text) return;
   problemList.dataset.shown = text;
   replace(problemList, h("li", { class: "rc-problem rc-problem-none" }, icon("check_circle"), h("span", {}, text)));
-}
-
-function place(/** @type {Live.Problem} */ problem) {
-  if (FLEET.includes(problem.code)) return `${page.root}workers/`;
-  if (problem.code === "outbox_parked") return `${page.root}outbox/?state=parked&database=${problem.values.database}`;
-  if (problem.code === "recurring_failing") return `${page.root}recurring/`;
-  if (problem.code.startsWith("route_")) return `${page.root}routes/`;
-  if (problem.code.startsWith("outbox_")) return `${page.root}outbox/`;
-  return problem.topic ? topicAddress(problem.topic, DEAD.includes(problem.code) ? "dead" : "") : null;
 }
 
 /** The coarse history, ended by what is true now. */

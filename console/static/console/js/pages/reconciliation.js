@@ -5,9 +5,9 @@ import { dateTime, duration } from "../core/format.js";
 import "../core/keys.js";
 import { page } from "../core/page.js";
 import { fill, gettext, messageOf } from "../core/text.js";
-import { toast } from "../core/toast.js";
 import { planDialog } from "../definitions/plandialog.js";
 import { OPERATION_STATES } from "../operations/operationwords.js";
+import { atOnce } from "../parts/atonce.js";
 import { Choice } from "../parts/choice.js";
 import { guardedButton } from "../parts/guardedbutton.js";
 import { LiveList, nameCell, showStart } from "../parts/livelist.js";
@@ -24,15 +24,16 @@ class Row {
   constructor(/** @type {Api.Run} */ run) {
     this.tag = h("span");
     this.bar = new RunBar(JOBS[run.kind]);
-    this.outcome = h("td", { class: "rc-operation-query" });
+    const address = `${page.places.reconciliation}${run.id}/`;
+    this.outcome = h("a", { class: "rc-link", href: address });
     this.when = h("time");
     this.element = h(
       "tr",
       {},
-      nameCell(`${page.places.reconciliation}${run.id}/`, JOBS[run.kind], scope(run)),
+      nameCell(address, JOBS[run.kind], scope(run)),
       h("td", {}, this.tag),
       h("td", { class: "rc-operation-progress" }, this.bar.element),
-      this.outcome,
+      h("td", { class: "rc-operation-query" }, this.outcome),
       h(
         "td",
         {},
@@ -46,7 +47,9 @@ class Row {
     this.tag.className = `rc-tag rc-tag-${run.state}`;
     setText(this.tag, OPERATION_STATES[run.state]);
     this.bar.update(run);
-    setText(this.outcome, outcome(run));
+    const words = outcome(run);
+    setText(this.outcome, words);
+    this.outcome.hidden = !words;
     showStart(this.when, run, now);
   }
 }
@@ -123,6 +126,7 @@ function showSchedules(/** @type {Api.Schedule[]} */ found) {
   if (schedules.dataset.key === key) return;
   schedules.dataset.key = key;
   schedules.hidden = found.length === 0;
+  const missing = page.grants.actions.schedule;
   replace(
     schedules,
     h("header", {}, h("h2", {}, gettext("Schedules"))),
@@ -139,11 +143,21 @@ function showSchedules(/** @type {Api.Schedule[]} */ found) {
           h(
             "span",
             { class: "rc-actions rc-end" },
-            button(each.enabled ? gettext("Disable") : gettext("Enable"), () =>
-              change(patch(`reconciliations/schedules/${each.id}`, { enabled: !each.enabled })),
+            atOnce(
+              {
+                action: "switch",
+                symbol: each.enabled ? "pause" : "play_circle",
+                label: each.enabled ? gettext("Disable") : gettext("Enable"),
+                missing,
+              },
+              () => change(patch(`reconciliations/schedules/${each.id}`, { enabled: !each.enabled })),
             ),
-            button(gettext("Edit"), () => askSchedule(each, () => list.load())),
-            button(gettext("Delete"), () => askDelete(each)),
+            guardedButton({ action: "edit", symbol: "edit", label: gettext("Edit"), missing }, () =>
+              askSchedule(each, () => list.load()),
+            ),
+            guardedButton({ action: "delete", symbol: "delete", label: gettext("Delete"), missing }, () =>
+              askDelete(each),
+            ),
           ),
         ),
       ),
@@ -167,29 +181,4 @@ function askDelete(/** @type {Api.Schedule} */ schedule) {
     danger: true,
     submit: ({ reason }) => change(remove(`reconciliations/schedules/${schedule.id}`, { reason })),
   });
-}
-
-function button(/** @type {string} */ label, /** @type {() => Promise<void> | void} */ act) {
-  const lacking = page.grants.actions.schedule;
-  return h(
-    "button",
-    {
-      type: "button",
-      class: "rc-button",
-      "aria-disabled": lacking ? "true" : null,
-      title: lacking,
-      onclick: async () => {
-        if (lacking) {
-          toast(lacking, "error");
-          return;
-        }
-        try {
-          await act();
-        } catch (problem) {
-          toast(messageOf(problem), "error");
-        }
-      },
-    },
-    label,
-  );
 }

@@ -7,6 +7,7 @@ import { page, topicAddress } from "../core/page.js";
 import { fill, gettext } from "../core/text.js";
 import { toast } from "../core/toast.js";
 import { ask } from "../parts/ask.js";
+import { atOnce } from "../parts/atonce.js";
 import { guardedButton } from "../parts/guardedbutton.js";
 import { LiveList } from "../parts/livelist.js";
 import { editRoute, writeFilter } from "../parts/routeform.js";
@@ -110,14 +111,17 @@ function buttonsOf(/** @type {Api.RouteOut} */ route) {
     guardedButton({ action: "edit", symbol: "edit", label: gettext("Change"), missing: actions.put_route }, () =>
       editRoute(route, again).catch(say),
     ),
-    guardedButton(
+    atOnce(
       {
         action: pause,
         symbol: route.paused ? "play_arrow" : "pause",
         label: route.paused ? gettext("Resume") : gettext("Pause"),
         missing: actions[`${pause}_route`],
       },
-      () => post(`routes/${route.name}:${pause}`).then(again, say),
+      async () => {
+        await post(`routes/${route.name}:${pause}`);
+        again();
+      },
     ),
     guardedButton({ action: "delete", symbol: "delete", label: gettext("Delete"), missing: actions.delete_route }, () =>
       askDelete(route),

@@ -6,8 +6,8 @@ import { count, duration, time } from "../core/format.js";
 import "../core/keys.js";
 import { page } from "../core/page.js";
 import { fill, gettext, messageOf, ngettext } from "../core/text.js";
-import { toast } from "../core/toast.js";
 import { OPERATION_STATES } from "../operations/operationwords.js";
+import { atOnce } from "../parts/atonce.js";
 import { guardedButton } from "../parts/guardedbutton.js";
 import { confirmErasure } from "../runs/erase.js";
 import { FindingList } from "../runs/findinglist.js";
@@ -140,17 +140,13 @@ function showButtons() {
   const missing = page.grants.actions[run.kind === "restore" ? "restore_all" : run.kind];
   const { erased } = run;
   const stop = async () => {
-    try {
-      await post(`${path}:stop`);
-      await load();
-    } catch (problem) {
-      toast(messageOf(problem), "error");
-    }
+    await post(`${path}:stop`);
+    await load();
   };
   replace(
     buttons,
     ["queued", "running"].includes(run.state)
-      ? guardedButton({ action: "stop", symbol: "stop_circle", label: gettext("Stop"), missing }, stop)
+      ? atOnce({ action: "stop", symbol: "stop_circle", label: gettext("Stop"), missing }, stop)
       : null,
     erased?.preview && erased.messages + erased.records + erased.findings + erased.open > 0
       ? guardedButton({ action: "erase", symbol: "delete_forever", label: gettext("Erase these…"), missing }, () =>

@@ -40,7 +40,7 @@ class Row {
     const lines = item.panels.split("\n").filter(Boolean);
     replace(
       this.panels,
-      lines.map((line) => h("div", {}, line)),
+      lines.map((line) => h("div", { class: "rc-mono" }, line)),
     );
     replace(this.link, item.linked ? fill(gettext("works, ends %(time)s"), { time: ends(item) }) : gettext("none"));
     this.link.title = item.linked ? `${dateTime(item.link_until_ms)} ${item.link_by}` : "";

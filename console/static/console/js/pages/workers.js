@@ -1,7 +1,7 @@
 // The workers: what each does, how it stands with ZooKeeper, who owns how much, and what happened lately.
 import { param } from "../core/address.js";
 import { byId, h, headRow, icon, replace, setClass } from "../core/dom.js";
-import { count, dateTime, duration, rate, relative } from "../core/format.js";
+import { count, dateTime, duration, NONE, rate, relative } from "../core/format.js";
 import { shortcut } from "../core/keys.js";
 import { Live } from "../core/live.js";
 import { page, topicAddress } from "../core/page.js";
@@ -182,7 +182,9 @@ function showWorker(/** @type {Live.Fleet} */ frame, /** @type {Live.FleetWorker
   row.dataset.key = key;
   const [name, session, slots, inFlight, perSecond, done, failed, stale, started, actions] = row.children;
   const state = worker.drained ? gettext("Drained") : (STATES[worker.state] ?? worker.state);
-  const mood = worker.state === "lost" ? "critical" : worker.drained || worker.state === "stopping" ? "paused" : "good";
+  // What a silent one said last is not how it is: somebody else may have its slots, and what it had in flight.
+  const silent = worker.state === "lost";
+  const mood = silent ? "critical" : worker.drained || worker.state === "stopping" ? "paused" : "good";
   replace(
     name,
     h("strong", {}, worker.name),
@@ -203,11 +205,18 @@ function showWorker(/** @type {Live.Fleet} */ frame, /** @type {Live.FleetWorker
         .filter(Boolean)
         .join(" · "),
     ),
+    silent
+      ? h(
+          "div",
+          { class: "rc-topic-meta rc-bad", title: dateTime(worker.seen_ms) },
+          fill(gettext("last heard of %(time)s"), { time: relative(worker.seen_ms, frame.at_ms) }),
+        )
+      : null,
   );
   replace(
     session,
-    SESSIONS[worker.session] ?? worker.session,
-    worker.session === "shared"
+    silent ? NONE : (SESSIONS[worker.session] ?? worker.session),
+    silent || worker.session === "shared"
       ? null
       : h(
           "div",
@@ -215,7 +224,7 @@ function showWorker(/** @type {Live.Fleet} */ frame, /** @type {Live.FleetWorker
           fill(gettext("for %(time)s"), { time: duration(frame.at_ms - worker.session_since_ms) }),
         ),
   );
-  setClass(session, "rc-bad", worker.session === "suspended" || worker.session === "lost");
+  setClass(session, "rc-bad", !silent && (worker.session === "suspended" || worker.session === "lost"));
   replace(
     slots,
     Object.entries(worker.topics).map(([topic, number]) =>
@@ -223,15 +232,14 @@ function showWorker(/** @type {Live.Fleet} */ frame, /** @type {Live.FleetWorker
         "div",
         {},
         h("a", { class: "rc-link", href: topicAddress(topic, "slots") }, topic),
-        ` ${count(number)} `,
-        followed(frame, worker, topic),
+        silent ? null : [` ${count(number)} `, followed(frame, worker, topic)],
         worker.at_most_once?.includes(topic) ? [" ", atMostOnce()] : null,
-        [" ", slowed(worker.turns?.[topic])],
+        silent ? null : [" ", slowed(worker.turns?.[topic])],
       ),
     ),
   );
-  replace(inFlight, count(worker.in_flight));
-  replace(perSecond, rate(worker.done_per_s));
+  replace(inFlight, count(silent ? null : worker.in_flight));
+  replace(perSecond, rate(silent ? null : worker.done_per_s));
   replace(done, count(worker.done));
   replace(failed, count(worker.failed));
   replace(stale, count(worker.stale));

@@ -3,23 +3,25 @@ import { h, icon } from "../core/dom.js";
 import { toast } from "../core/toast.js";
 
 /**
- * @param {{ action?: string, symbol: string, label: string, missing?: string | null, look?: string }} about
+ * @param {{ action?: string, symbol: string, label: string, missing?: string | null, look?: string, bare?: boolean }} about
  *   `action`: by which tests find it; `missing`: the sentence that says so; `look`: further classes
+ *   `bare`: only the symbol is seen
  * @param {() => any} act
  */
-export function guardedButton({ action, symbol, label, missing, look }, act) {
+export function guardedButton({ action, symbol, label, missing, look = "", bare = false }, act) {
   return h(
     "button",
     {
       type: "button",
-      class: look ? `rc-button ${look}` : "rc-button",
+      class: `${bare ? "rc-icon-button" : "rc-button"} ${look}`.trim(),
+      "aria-label": bare ? label : null,
       dataset: action ? { action } : null,
       "aria-disabled": missing ? "true" : null,
-      title: missing,
+      title: missing ?? (bare ? label : null),
       onclick: () => (missing ? toast(missing, "error") : act()),
     },
     icon(symbol),
-    label,
+    bare ? null : label,
   );
 }
 

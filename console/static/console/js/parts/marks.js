@@ -4,7 +4,7 @@ import { h, icon, replace, setText } from "../core/dom.js";
 import { count, dateTime, time } from "../core/format.js";
 import { page, topicAddress } from "../core/page.js";
 import { fill, gettext, messageOf, ngettext } from "../core/text.js";
-import { CHIPS } from "./problems.js";
+import { problemName } from "./problemnames.js";
 
 /** @type {Record<string, string>} */
 const SYMBOLS = {
@@ -164,10 +164,18 @@ function summary(/** @type {any} */ mark) {
 
 function text(/** @type {any} */ { kind, what, about }) {
   const words =
-    kind === "worker" || kind === "alert" ? "" : kind === "problem" ? (CHIPS[what] ?? what) : (WHAT[what] ?? what);
+    kind === "worker" || kind === "alert" ? "" : kind === "problem" ? problemName(what) : (WHAT[what] ?? what);
   const rest = ["problem", "operation"].includes(kind) || about === "paused" ? "" : about;
+  if (kind === "definition") return [KINDS.definition, words, fieldNames(rest)].filter(Boolean).join(" · ");
   return [KINDS[kind] ?? kind, words, rest].filter(Boolean).join(" · ");
 }
+
+/** Fields of a definition as its form calls them. */
+const fieldNames = (/** @type {string} */ names) =>
+  names
+    .split(", ")
+    .map((name) => page.labels?.[name] ?? name)
+    .join(", ");
 
 function line(/** @type {any} */ marker) {
   return h(
@@ -183,6 +191,7 @@ function line(/** @type {any} */ marker) {
 function place(/** @type {any} */ { kind, id }) {
   if (kind === "operation") return h("a", { href: `${page.root}operations/${id}/` }, gettext("Open"));
   if (kind === "alert") return h("a", { href: page.places.alerts }, gettext("Open"));
-  if (kind === "definition") return h("a", { href: topicAddress(page.topic.name, "definition") }, gettext("Open"));
+  if (kind === "definition")
+    return h("a", { href: `${topicAddress(page.topic.name, "definition")}#rc-history` }, gettext("Open"));
   return null;
 }

@@ -6,6 +6,7 @@ import { page } from "../core/page.js";
 import { fill, gettext, messageOf } from "../core/text.js";
 import { toast } from "../core/toast.js";
 import { ask } from "./ask.js";
+import { atOnce } from "./atonce.js";
 
 /** @typedef {Api.ViewOut} View */
 
@@ -75,14 +76,6 @@ function show(/** @type {HTMLElement} */ list, /** @type {View[]} */ views) {
 
 function line(/** @type {HTMLElement} */ list, /** @type {View} */ view) {
   const missing = view.shared ? page.grants.actions.share_view : null;
-  const away = async () => {
-    if (missing) return toast(missing, "error");
-    try {
-      show(list, (await remove(`views/${view.id}`, {})).views);
-    } catch (problem) {
-      toast(messageOf(problem), "error");
-    }
-  };
   const label = fill(gettext("Delete the view %(name)s"), { name: view.name });
   const says = view.shared ? fill(gettext("shared by %(name)s"), { name: view.username }) : view.topic;
   return h(
@@ -90,18 +83,9 @@ function line(/** @type {HTMLElement} */ list, /** @type {View} */ view) {
     {},
     h("a", { href: view.url, "aria-current": view.address === here() ? "page" : null }, view.name),
     h("span", { class: "rc-muted" }, says),
-    h(
-      "button",
-      {
-        type: "button",
-        class: "rc-icon-button",
-        "aria-label": label,
-        "aria-disabled": missing ? "true" : null,
-        title: missing ?? label,
-        onclick: away,
-      },
-      icon("delete"),
-    ),
+    atOnce({ action: "delete", symbol: "delete", label, missing, bare: true, own: !view.shared }, async () => {
+      show(list, (await remove(`views/${view.id}`, {})).views);
+    }),
   );
 }
 

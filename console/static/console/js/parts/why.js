@@ -99,6 +99,8 @@ function since(/** @type {Record<string, any>} */ values) {
       fill(gettext("Paused by %(who)s, %(time)s."), { who: values.by, time: dateTime(values.since_ms) }) +
         (values.why ? ` ${values.why}` : ""),
     );
+  if (values.note)
+    lines.push(fill(gettext("Held since %(time)s: %(note)s"), { time: dateTime(values.since_ms), note: values.note }));
   if (values.taken_ms) lines.push(fill(gettext("Taken %(time)s."), { time: dateTime(values.taken_ms) }));
   if (values.due_ms) lines.push(fill(gettext("Due %(time)s."), { time: dateTime(values.due_ms) }));
   if (values.at_ms) lines.push(fill(gettext("Since %(time)s."), { time: dateTime(values.at_ms) }));

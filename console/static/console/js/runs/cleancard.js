@@ -5,26 +5,31 @@ import { dateTime, exact } from "../core/format.js";
 import { page, topicAddress } from "../core/page.js";
 import { fill, gettext, messageOf, ngettext } from "../core/text.js";
 
+const NAMED_MOST = 20;
+
 export class CleanCard {
   constructor() {
     this.shown = "";
     this.body = h("tbody");
+    this.unrecorded = h("p", { class: "rc-muted rc-bars-note" }, unrecorded(page.unrecorded ?? []));
+    this.table = h(
+      "div",
+      { class: "rc-scroll" },
+      h(
+        "table",
+        { class: "rc-table" },
+        headRow([gettext("Topic"), gettext("Clean since"), gettext("Last reconciliation")]),
+        this.body,
+      ),
+    );
     this.note = h("p", { class: "rc-error", hidden: true });
     this.element = h(
       "section",
       { class: "rc-card rc-flush", hidden: true, "aria-label": gettext("Topics that are clean") },
       h("header", { class: "rc-toolbar" }, h("h2", { class: "rc-strong" }, gettext("Topics that are clean"))),
       this.note,
-      h(
-        "div",
-        { class: "rc-scroll" },
-        h(
-          "table",
-          { class: "rc-table" },
-          headRow([gettext("Topic"), gettext("Clean since"), gettext("Last reconciliation")]),
-          this.body,
-        ),
-      ),
+      this.table,
+      this.unrecorded,
     );
   }
 
@@ -43,9 +48,24 @@ export class CleanCard {
     const text = JSON.stringify(rows);
     if (text === this.shown) return;
     this.shown = text;
-    this.element.hidden = rows.length === 0;
+    this.table.hidden = rows.length === 0;
+    this.element.hidden = this.table.hidden && !page.unrecorded?.length;
     refill(this.body, rows.map(line));
   }
+}
+
+/** Of what nobody can say whether it is clean. */
+function unrecorded(/** @type {string[]} */ names) {
+  if (!names.length) return null;
+  const few = names.slice(0, NAMED_MOST).join(", ") + (names.length > NAMED_MOST ? ", …" : "");
+  return fill(
+    ngettext(
+      "%(n)s topic is not compared, for its journal is off: %(names)s",
+      "%(n)s topics are not compared, for their journals are off: %(names)s",
+      names.length,
+    ),
+    { n: exact(names.length), names: few },
+  );
 }
 
 function line(/** @type {Api.CleanTopic} */ each) {

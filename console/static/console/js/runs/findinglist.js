@@ -185,7 +185,7 @@ export class FindingList {
       h(
         "td",
         {},
-        each.id === null ? null : h("a", { class: "rc-mono rc-id", href }, each.id),
+        each.id === null ? null : h("a", { class: "rc-link rc-mono rc-id", href }, each.id),
         h("div", { class: "rc-muted" }, where),
         moment ? h("a", { href: moment }, gettext("The topic at that moment")) : null,
       ),

@@ -5,6 +5,7 @@ import { dateTime, exact } from "../core/format.js";
 import { page } from "../core/page.js";
 import { fill, gettext } from "../core/text.js";
 import { pairList } from "../parts/failure.js";
+import { viaWords } from "../parts/viawords.js";
 import { counted, staying } from "./erase.js";
 import { sentence } from "./letgo.js";
 import { COPIES, FINDINGS, GAPS, scope } from "./runwords.js";
@@ -52,7 +53,9 @@ export function runFacts(/** @type {Api.Detail} */ run) {
     [gettext("Reason"), run.reason],
     [
       gettext("Who"),
-      run.via === "schedule" ? fill(gettext("the schedule of %(who)s"), { who: run.user }) : `${run.user} (${run.via})`,
+      run.via === "schedule"
+        ? fill(gettext("the schedule of %(who)s"), { who: run.user })
+        : `${run.user} (${viaWords(run.via)})`,
     ],
     [gettext("Created"), dateTime(run.created_ms)],
     [gettext("Started"), run.started_ms ? dateTime(run.started_ms) : ""],

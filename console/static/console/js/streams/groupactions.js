@@ -128,14 +128,9 @@ export function pauseDialog(group, nowMs, onDone) {
   });
 }
 
-export async function resumeGroup(/** @type {{ name: string }} */ group, /** @type {() => void} */ onDone) {
-  try {
-    await post(ofTopic(group.name, ":resume"), {});
-    toast(gettext("The group is resumed."), "success");
-    onDone();
-  } catch (problem) {
-    toast(messageOf(problem), "error");
-  }
+export async function resumeGroup(/** @type {{ name: string }} */ group) {
+  await post(ofTopic(group.name, ":resume"), {});
+  toast(gettext("The group is resumed."), "success");
 }
 
 /**

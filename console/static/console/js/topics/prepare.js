@@ -75,7 +75,7 @@ export class PrepareQueue {
           row.id ?? gettext("(hidden)"),
         ),
       ),
-      h("td", { class: "rc-num", title: dateTime(row.taken_ms) }, duration(now - row.taken_ms)),
+      h("td", { class: "rc-num", title: dateTime(row.taken_ms) }, duration(Math.max(0, now - row.taken_ms))),
       h(
         "td",
         { class: left < 0 ? "rc-num rc-bad" : "rc-num" },

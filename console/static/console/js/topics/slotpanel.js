@@ -10,6 +10,7 @@ import { Drawer } from "../parts/drawer.js";
 import { pairList } from "../parts/failure.js";
 import { whyView } from "../parts/why.js";
 import { PriorityBands } from "./bands.js";
+import { counterWords } from "./counterwords.js";
 
 /** @import { Pair } from "../parts/failure.js" */
 
@@ -101,7 +102,7 @@ function draw(drawer, slot, live, why, bands) {
     h("h3", {}, gettext("In flight, oldest first")),
     rows(slot.prepared, live, gettext("Nothing is in flight.")),
     h("h3", {}, gettext("Counters")),
-    pairList(Object.entries(slot.counters).map(([name, value]) => [name, exact(value)])),
+    pairList(Object.entries(slot.counters).map(([name, value]) => [counterWords(name), exact(value)])),
   );
   drawer.body.scrollTop = scrollTop;
   if (focus)

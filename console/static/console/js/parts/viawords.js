@@ -1,0 +1,13 @@
+// By which way somebody acted.
+import { gettext } from "../core/text.js";
+
+/** @type {Record<string, string>} */
+const WAYS = {
+  page: gettext("pages"),
+  rest: gettext("API token"),
+  admin: gettext("admin forms"),
+  schedule: gettext("schedule"),
+  command: gettext("command line"),
+};
+
+export const viaWords = (/** @type {string} */ via) => WAYS[via] ?? via;

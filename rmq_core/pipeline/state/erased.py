@@ -1,0 +1,61 @@
+"""A closing state without what was erased: the newest version of it, and no other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING
+
+from rmq_core.errors import PipelineError
+from rmq_core.pipeline.archive.archived import Archive
+from rmq_core.pipeline.state import versions
+from rmq_core.pipeline.state.closing import FORMAT, ClosingState
+from rmq_core.pipeline.state.covered import Covered
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    Matching = Callable[[DataFrame, str], DataFrame]
+    """Joins what is carried with some messages: ``left_semi``, ``left_anti``."""
+
+
+def newest(kept: Archive) -> ClosingState | None:
+    """The newest version, whatever of it holds. Raises `PipelineError` where another release wrote it."""
+    path = ClosingState(kept).path
+    names = sorted(versions.manifests(kept.session, path))
+    if not names:
+        return None
+    said = versions.said(kept.session, path, names[-1], FORMAT)
+    if said is None:
+        raise PipelineError(f"the closing state {names[-1]} is of another release: reconcile once, then erase")
+    known = {topic: Covered(**each) for topic, each in said["topics"].items()}
+    number, clean = int(names[-1].partition("-")[0]), frozenset(said.get("erased", ()))
+    return ClosingState(kept, number=number, version=names[-1], run=said["run"], known=known, clean=clean)
+
+
+def matching_rows(state: ClosingState | None, matching: Matching) -> int:
+    """How many rows of it are of these messages."""
+    carried = state.carried() if state else None
+    return 0 if carried is None else matching(carried, "left_semi").count()
+
+
+def forget(
+    kept: Archive,
+    erasure: str | None,
+    matching: Matching,
+    contents: DataFrame | None = None,
+    scratch: Collection[str] = (),
+) -> None:
+    """Leaves one version, which has nothing of these messages. ``erasure``: all of whose messages these are;
+    ``contents``: which have another one by now; ``scratch``: topics of which it is to know nothing."""
+    if (state := newest(kept)) is None:
+        return
+    state.clean |= {erasure} if erasure else set()
+    state.known = {topic: each for topic, each in state.known.items() if topic not in scratch}
+    if matching_rows(state, matching) or contents is not None:
+        merged = state.new_name(2)
+        state.merge(merged, state.run or "", state.known, lambda rows: matching(rows, "left_anti"), contents)
+    else:
+        versions.say(kept.session, state.path, state.version or "", FORMAT, state.clean, state.known.keys())
+    if state := newest(kept):
+        messages = {folder for each in state.known.values() for folder in each.messages}
+        versions.keep_only(kept.session, state.path, state.version or "", messages)
