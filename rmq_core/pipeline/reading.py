@@ -38,7 +38,8 @@ class StoredTables:
 
     def write(self, name: str, frame: DataFrame) -> DataFrame:
         """Computes and stores a table; gives it back as stored."""
-        frame.write.mode("overwrite").parquet(f"{self.folder}/{name}")
+        # Read once or twice and then gone: what packs quickly is quicker than what packs well.
+        frame.write.mode("overwrite").option("compression", "snappy").parquet(f"{self.folder}/{name}")
         return self.put(name, self.session.read.schema(frame.schema).parquet(f"{self.folder}/{name}"))
 
     def put(self, name: str, frame: DataFrame) -> DataFrame:

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from rmq_core.journal.entries import EVENTS as KNOWN
 from rmq_core.journal.entries import MARKS as OF_JOURNALS
+from rmq_core.journal.entries import PLACES
 from rmq_core.pipeline.history.histories import Closing, judge
-from rmq_core.pipeline.history.steps import FLAG_BITS, LATER, LETTER_BITS, LIVE, NAMES, OLD, STEP_BITS, TAIL, UNKNOWN
+from rmq_core.pipeline.history.steps import (
+    FLAG_BITS,
+    LATER,
+    LETTER_BITS,
+    LIVE,
+    NAMES,
+    OLD,
+    STEP_BITS,
+    TAIL,
+    UNKNOWN,
+    low,
+)
 from rmq_core.pipeline.schemas import HISTORIES, INLINE, NO_CONTENT, OWN_CONTENT, PARTS, STEPS, UNSAID, ddl
 from rmq_core.pipeline.sources.decoding import SEQUENCE_BITS
 
@@ -47,10 +60,11 @@ def replay(
 def _steps(events: DataFrame) -> DataFrame:
     from pyspark.sql import functions as F
 
-    place = F.find_in_set(F.col("event"), F.lit(",".join(NAMES)))
-    event = F.when(F.col("event").isin(*KNOWN), place - 1).otherwise(UNKNOWN)
-    letters = (1 << LETTER_BITS) - 1
-    origin, target = (F.ascii(name).bitwiseAND(letters) for name in ("origin", "target"))
+    event = _numbered("event", {name: NAMES.index(name) for name in KNOWN}, F.lit(UNKNOWN))
+    letters = {letter: low(letter) for letter in PLACES}
+    origin, target = (
+        _numbered(name, letters, F.ascii(name).bitwiseAND((1 << LETTER_BITS) - 1)) for name in ("origin", "target")
+    )
     step = F.shiftleft(event, STEP_BITS) + F.shiftleft(origin, LETTER_BITS) + target
     for flag, where in (
         (TAIL, ~_flag(events, "archived")),
@@ -76,6 +90,17 @@ def _steps(events: DataFrame) -> DataFrame:
         F.coalesce(F.unix_millis("at"), ms_of(F.col("position"))).alias("at_ms"),
         F.lit(None).cast("binary").alias("carried"),
     )
+
+
+def _numbered(column: str, numbers: Mapping[str, int], other: Column) -> Column:
+    """The number of a text; compared one by one, for most are among the first: to look in a text costs more."""
+    from pyspark.sql import functions as F
+
+    (first, number), *more = numbers.items()
+    found = F.when(F.col(column) == first, number)
+    for text, number in more:
+        found = found.when(F.col(column) == text, number)
+    return found.otherwise(other)
 
 
 def _flag(events: DataFrame, name: str) -> Column:

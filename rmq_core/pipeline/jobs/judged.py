@@ -14,6 +14,7 @@ from rmq_core.pipeline.findings import gaps, verdicts
 from rmq_core.pipeline.history import accounts
 from rmq_core.pipeline.history.histories import Closing
 from rmq_core.pipeline.history.replay import MESSAGE, SLOT, ms_of, replay
+from rmq_core.pipeline.light_rows import light_rows
 from rmq_core.pipeline.reading import History, StoredTables
 from rmq_core.pipeline.schemas import COPIES
 from rmq_core.pipeline.small import small
@@ -53,15 +54,15 @@ class Repeated(Exception):
 
 
 def judge(judged: Judged, snapshot: DataFrame, history: History) -> None:
-    """Stores ``slot_ledgers``, ``accounts``, ``holes``, ``whole``, ``news``, ``messages`` and ``suspects``; where the
-    books are closed, also ``new_accounts``. Raises `Repeated`."""
+    """Stores ``slot_ledgers``, ``accounts``, ``holes``, ``whole``, ``events``, ``news``, ``messages`` and ``suspects``;
+    where the books are closed, also ``new_accounts``. Raises `Repeated`."""
     from pyspark.sql import functions as F
 
     kept, state = judged.kept, history.state
     slot_ledgers = kept.write("slot_ledgers", verdicts.slot_ledgers(snapshot))
     known = state.table("accounts") if state else None
     starts = accounts.starts(known) if known is not None else None
-    lively = accounts.with_lives(history.news(), starts)
+    lively = accounts.with_lives(kept.put("events", history.news()), starts)
     new = kept.write("new_accounts", accounts.accounts(lively, twice=True))
     every = new.where("NOT closed").drop("closed")
     if known is not None:
@@ -96,7 +97,8 @@ def judge(judged: Judged, snapshot: DataFrame, history: History) -> None:
 
     carried = state.carried() if state else None
     queued = news.where(~F.col("topic").isin(streams))
-    messages = kept.write("messages", replay(queued, snapshot, carried, state.closing if state else None))
+    with light_rows(history.session):
+        messages = kept.write("messages", replay(queued, snapshot, carried, state.closing if state else None))
     suspects = kept.write("suspects", suspicious(messages.where("closing IS NULL")))
     if state is None or not state.known:
         return
@@ -118,7 +120,8 @@ def judge(judged: Judged, snapshot: DataFrame, history: History) -> None:
     old = past.withColumn("old", F.lit(True)).withColumn("later", F.lit(False))
     again = old.unionByName(news.drop("end").join(some, [*MESSAGE], "left_semi").withColumn("old", F.lit(False)))
     seen = snapshot.join(some, [*MESSAGE], "left_semi")
-    more = kept.write("more_messages", replay(again, seen, None, Closing(state.closing.number)))
+    with light_rows(history.session):
+        more = kept.write("more_messages", replay(again, seen, None, Closing(state.closing.number)))
     kept.put("messages", messages.join(some, [*MESSAGE], "left_anti").unionByName(more))
     kept.put(
         "suspects",

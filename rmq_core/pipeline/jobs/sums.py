@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def written(kept: StoredTables, history: History, folder: str, run: str) -> dict[str, Any]:
     """Writes the report's table of topics, and closes the books; returns what was read, for the summary."""
     state = history.state
-    ends = kept.write("new_ends", figures.ends(kept.read("news")))
+    ends = kept.write("new_ends", figures.ends(kept.read("events")))
     sketches = kept.write("new_sketches", figures.sketches(kept.read("messages")))
 
     def known(name: str) -> DataFrame | None:
@@ -54,7 +54,7 @@ def written(kept: StoredTables, history: History, folder: str, run: str) -> dict
         "accounts": closed if before is None else accounts.added(before, closed),
         "ends": figures.added_ends(known("ends"), ends.where("archived")),
         "sketches": figures.added_sketches(known("sketches"), sketches.where("archived")),
-        "windows": windows.of_news(kept.read("news"), kept.read("messages")),
+        "windows": windows.of_news(kept.read("events"), kept.read("messages")),
     }
     holes = kept.read("holes").where("reason = 'forked'").select("topic", "slot", "life").collect()
     forks = [(row.topic, row.slot, row.life) for row in holes]

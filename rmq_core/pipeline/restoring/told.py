@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from rmq_core.pipeline.history import accounts
 from rmq_core.pipeline.history.replay import MESSAGE, SLOT, ms_of, replay
+from rmq_core.pipeline.light_rows import light_rows
 from rmq_core.pipeline.reading import History
 from rmq_core.pipeline.schemas import COPIES
 from rmq_core.pipeline.small import small
@@ -47,7 +48,8 @@ class Told:
             return _open(replay(events)), events
         covered = [(topic, slot) for topic, slot, several in gone if self.covered.get((topic, slot)) in several]
         carried = carried.join(F.broadcast(small(session, covered, "topic string, slot int")), [*SLOT], "left_semi")
-        found = replay(events, None, carried, state.closing).where("closing IS NULL").localCheckpoint()
+        with light_rows(session):
+            found = replay(events, None, carried, state.closing).where("closing IS NULL").localCheckpoint()
         messages = _open(found)
         unsure = F.broadcast(found.where("unsure").select(*MESSAGE).distinct())
         if names := [row.topic for row in unsure.select("topic").distinct().collect()]:
@@ -56,7 +58,8 @@ class Told:
             past = of_lives(accounts.with_lives(past.join(unsure, [*MESSAGE], "left_semi"), self.starts))
             again = replay(past.unionByName(events.join(unsure, [*MESSAGE], "left_semi")))
             messages = messages.join(unsure, [*MESSAGE], "left_anti").unionByName(_open(again))
-            messages = messages.localCheckpoint()
+            with light_rows(session):
+                messages = messages.localCheckpoint()
         written = self._written(messages)
         return messages, events if written is None else events.drop("life").unionByName(written)
 
