@@ -35,12 +35,23 @@ def digits(value: float) -> str:
 
 
 def duration(ms: int) -> str:
-    """The unit that leaves one to three digits."""
+    """The two largest units that say something, as the browser's `duration` writes them."""
     if ms < 1_000:
         return f"{ms} ms"
-    if ms < 120_000:
-        return f"{number(ms / 1_000, 1)} s"
-    return f"{number(round(ms / 60_000))} min" if ms < 7_200_000 else f"{number(round(ms / 3_600_000))} h"
+    if ms < 60_000:
+        tenths = round(ms / 100)
+        return f"{number(tenths / 10, 1) if tenths % 10 else number(tenths // 10)} s"
+    seconds = round(ms / 1_000)
+    if seconds < 3_600:
+        return _two_units(seconds, 60, "m", "s")
+    if seconds < 86_400:
+        return _two_units(round(seconds / 60), 60, "h", "m")
+    return _two_units(round(seconds / 3_600), 24, "d", "h")
+
+
+def _two_units(value: int, per: int, large: str, small: str) -> str:
+    whole, rest = divmod(value, per)
+    return f"{number(whole)} {large} {rest} {small}" if rest else f"{number(whole)} {large}"
 
 
 def _written(text: str) -> str:

@@ -86,7 +86,7 @@ def test_every_sentence_can_be_said() -> None:
     for code in SENTENCES:
         text = Reason(code, values).text
         assert text.endswith(".") and "{" not in text
-    assert Reason("busy", values).without("id").text.startswith("Slot 1,000 is busy with (hidden), in flight for 3 min")
+    assert Reason("busy", values).without("id").text.startswith("Slot 1,000 is busy with (hidden), in flight for 3 m")
 
 
 def test_sentences_follow_their_numbers() -> None:
@@ -220,7 +220,7 @@ def test_the_pace(rmq: RMQ) -> None:
     assert codes(why(rmq, slot=0, pace=Pace(1.0, 4.0))) == ["on_its_way"]  # that is the topic's
     behind = why(rmq, pace=Pace(5.0, 4.0))  # somebody takes, though no worker reports
     assert behind.text == "More comes in than is done: 5.0 a second against 4.0; 20 ready."
-    assert why(rmq, pace=Pace(0.0, 4.0)).text == "20 are ready and 4.0 a second are done: that takes 5.0 s."
+    assert why(rmq, pace=Pace(0.0, 4.0)).text == "20 are ready and 4.0 a second are done: that takes 5 s."
     assert codes(why(rmq, pace=Pace(0.0, 0.0))) == ["no_worker"]
 
 

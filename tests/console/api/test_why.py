@@ -80,7 +80,7 @@ def test_the_pace_is_what_the_keeper_measured(ranked: Queue, caller: Callable[..
     point = f"[{now}, 0, 2.5" + ", null" * 13 + "]"
     ranked.client.connection.client.rpush(key, "nonsense", "[1, 2]", point)
     found = caller("Viewer").ok("GET", "/topics/ranked/why")
-    assert found["reasons"][0]["text"] == "10 are ready and 2.5 a second are done: that takes 4.0 s."
+    assert found["reasons"][0]["text"] == "10 are ready and 2.5 a second are done: that takes 4 s."
 
 
 def test_what_cannot_be_asked(ranked: Queue, caller: Callable[..., Caller]) -> None:

@@ -139,4 +139,4 @@ async def test_what_keeps_a_message_out(bench: Bench) -> None:
     with pytest.raises(WrongKind):
         await bench.inspector.what_if("later", "m", priority=20)
     found = await bench.inspector.what_if("later", "m", in_ms=FAR_MS)
-    assert found.text == "It would be a new message, due in 60 min."
+    assert found.text == "It would be a new message, due in 1 h."
