@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from operator import attrgetter
 
@@ -12,7 +12,8 @@ BUCKET_ROUNDING = 1e-9
 
 
 def number(said: bytes | int) -> int:
-    """What a field of the stats hash counts; of one that somebody has spoiled by hand: nothing."""
+    """What a field of the stats hash counts; of one that somebody has spoiled by hand: nothing. For a reconciliation,
+    which then sees a ledger that does not balance; whoever shows counters must not show a 0 for it."""
     try:
         return int(said)
     except ValueError:
@@ -47,9 +48,10 @@ class Counters:
     lifted: int = 0
 
     @classmethod
-    def read(cls, stats: Mapping[bytes, bytes]) -> Counters:
-        """From the stats hash; fields of a newer release are ignored."""
-        return cls(**{name: number(stats[name.encode()]) for name in COUNTERS if name.encode() in stats})
+    def read(cls, stats: Mapping[bytes, bytes], said: Callable[[bytes], int] = int) -> Counters:
+        """From the stats hash; fields of a newer release are ignored. ``said``: what a field counts (see `number`).
+        Raises `ValueError`."""
+        return cls(**{name: said(stats[name.encode()]) for name in COUNTERS if name.encode() in stats})
 
     @classmethod
     def sum(cls, several: Iterable[Counters]) -> Counters:

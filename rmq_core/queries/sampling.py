@@ -12,7 +12,7 @@ from rmq_core.errors import RMQError
 from rmq_core.model.group import AT, is_group_name
 from rmq_core.model.holds import read_holds
 from rmq_core.model.samples import SlotSample, TopicSample
-from rmq_core.model.stats import Counters, Histogram, number
+from rmq_core.model.stats import Counters, Histogram
 from rmq_core.model.topic import Topic
 from rmq_core.model.views import Unreadable
 from rmq_core.protocol.keys import Keyspace
@@ -266,10 +266,10 @@ def slot_sample(slot: int, row: list[Any]) -> SlotSample:
         in_order=in_order,
         keys_waiting=keys_waiting,
         waits_since_ms=moment(waits_since),
-        skipped=number(counters.get(b"skipped", 0)),
-        journaled=number(counters.get(b"journaled", 0)),
+        skipped=int(counters.get(b"skipped", 0)),
+        journaled=int(counters.get(b"journaled", 0)),
         journal_mark=counters.get(b"journal"),
-        owed=number(counters.get(b"owed", 0)),
+        owed=int(counters.get(b"owed", 0)),
         length=length,
         first_entry=first.decode() or None,
         last_entry=last.decode() or None,

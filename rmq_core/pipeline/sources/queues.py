@@ -99,7 +99,7 @@ def read_ledger(reply: list[Any]) -> dict[str, Any]:
     """Inverse of what ``ledger.lua`` returns; plain values, fit for JSON."""
     now, store, retry, prepare, dead, bodies, failed, stats, entries, newest = reply
     said = {stats[i]: stats[i + 1] for i in range(0, len(stats), 2)}
-    counters = asdict(Counters.read(said))
+    counters = asdict(Counters.read(said, number))
     return {
         "now_ms": now,
         "store": store,
