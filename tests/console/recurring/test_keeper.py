@@ -7,14 +7,17 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
+from asgiref.sync import sync_to_async
 from django.db import DatabaseError
 
 from console.engine import new_async_engine
 from console.keeper.recurring import Recurrences
 from console.models import RecurringMessage, RecurringTick
 from console.outbox import clients, clock
+from console.outbox.relay import relay
 from console.snapshots.store import LiveKeys
 from console.usecases import recurring, recurring_ticks
+from console.usecases.recurring_ticks import DATABASE
 from rmq_core import TopicKind
 from tests.console.conftest import Queue
 from tests.support.console_options import set_options
@@ -103,7 +106,8 @@ def test_ticks_of_two_keepers(queue: Queue, settings: Any) -> None:
     queue.topic("mail", TopicKind.PRIORITY, slots=1)
     row = RecurringMessage(name="n", topic="mail", content="x", when="priority", value=900, every_ms=1_000)
     recurring._save(row)
-    found: list[str] = []
+    taken: list[str] = []
+    again: list[int] = []
 
     async def keep(done: asyncio.Event) -> None:
         engine = new_async_engine()
@@ -118,21 +122,29 @@ def test_ticks_of_two_keepers(queue: Queue, settings: Any) -> None:
             await engine.client.close()
 
     async def take(done: asyncio.Event) -> None:
-        while len(found) < TICKS:
+        while len({*taken}) < TICKS:
             for delivery in await asyncio.to_thread(queue.client.take, "mail", 10, 200):
                 queue.client.ack(delivery)
-                found.append(delivery.id)
+                taken.append(delivery.id)
         done.set()
+
+    async def send(done: asyncio.Event) -> None:
+        """What a keeper has not marked as sent, for the other one was writing, holds up those behind it."""
+        while not done.is_set():
+            with suppress(DatabaseError):
+                again.append((await sync_to_async(lambda: relay(DATABASE, clients.quick()).round(0.1))()).sent)
+            await asyncio.sleep(0.5)
 
     async def both() -> None:
         done = asyncio.Event()
         async with asyncio.timeout(240):
-            await asyncio.gather(keep(done), keep(done), take(done))
+            await asyncio.gather(keep(done), keep(done), send(done), take(done))
 
     asyncio.run(both())
     for client in (clients.quick, clients.patient):
         client().close()
     ticks = list(RecurringTick.objects.order_by("tick_ms"))
-    assert len(found) == len({*found})
+    found = list(dict.fromkeys(taken))
+    assert len(taken) - len(found) <= sum(again)
     assert found == [tick.message for tick in ticks][: len(found)]
     assert {tick.how for tick in ticks} == {"on_time"}
