@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from rmq_core.errors import PipelineError
 from rmq_core.pipeline import files
+from rmq_core.pipeline.small import small
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -160,8 +161,6 @@ def known(session: SparkSession, path: str) -> set[tuple[str, int, int]]:
 
 def hashed(session: SparkSession, one: Erasure) -> DataFrame:
     """Its messages: ``of`` a topic, ``hashed``, and ``within`` a slot, or null: any."""
-    from rmq_core.pipeline.small import small
-
     slots = [
         (topic, each, slot)
         for topic, several in one.hashes.items()
@@ -174,8 +173,6 @@ def hashed(session: SparkSession, one: Erasure) -> DataFrame:
 def without_erased(ledger: DataFrame, path: str) -> DataFrame:
     """Rows (``topic``, ``id``) of a business ledger without what was erased: nobody can tell any more of that."""
     from pyspark.sql import functions as F
-
-    from rmq_core.pipeline.small import small
 
     session = ledger.sparkSession
     told = erasures(session, path) if files.seen_here(session) else []

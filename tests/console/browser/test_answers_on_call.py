@@ -10,7 +10,6 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from console.config.environment import BASE_DIR
-from rmq_core import Topic, TopicKind
 from tests.console.browser.contexts import Contexts
 from tests.console.conftest import Queue
 from tests.console.stack import Stack
@@ -249,12 +248,3 @@ def test_the_same_in_chinese(open_page: Open, queue: Queue, topic: str) -> None:
     page.keyboard.press("Control+k")
     page.locator("#search-input-command").press_sequentially(f"{topic}-never-sent")
     expect(page.locator("#command-results")).to_contain_text("未找到任何内容")
-
-
-@pytest.fixture
-def topic(queue: Queue, contexts: Contexts) -> Iterator[str]:
-    name = f"night-{id(queue) % 9973}"
-    queue.client.define(Topic(name, TopicKind.FIXED_TIME, slots=4, backoff_ms=0, max_retries=0))
-    yield name
-    contexts.close()
-    queue.control.delete_topic(name, force=True)
