@@ -66,6 +66,8 @@ _LOCAL_SETTINGS = {
     # On two cores the collector that stops everything for a moment costs less than the one that works beside it.
     "spark.driver.extraJavaOptions": "-XX:+UseParallelGC",
     "spark.sql.shuffle.partitions": "8",
+    # What one task would do in a second or two, both cores do in half of that.
+    "spark.sql.adaptive.advisoryPartitionSizeInBytes": "16m",
     "spark.hadoop.fs.file.impl.disable.cache": "false",
 }
 

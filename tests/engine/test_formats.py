@@ -160,6 +160,7 @@ def called(rmq: RMQ, name: str, topic: Topic) -> Call:
         "lift": [*here, 1, 10],
         "nack": [*here, *receipt, 0, ""],
         "owed_paid": [topic.shape, b"1-1"],
+        "put_back": [*here, 0, b"a", "w", b"s 20 - - - - "],
         "purge": [topic.shape, topic.created_ms, 1000],
         "reap": [*here, 10, 1000],
         "release": [*here, *receipt, 0, 20.0],

@@ -13,9 +13,9 @@ import pytest
 from rmq_core import RMQ, Control, FixedTimeMessage, Topic, TopicKind
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.model.topic import Journal
+from rmq_core.ops.putting_back import Gone, put_back
 from rmq_core.pipeline.jobs.archive import archive
 from rmq_core.pipeline.restoring.lost import LeftOut, decide
-from rmq_core.pipeline.restoring.put_back import put_back
 from rmq_core.pipeline.restoring.restore import Restored, restore
 from rmq_core.pipeline.sources.options import SourceOptions
 from tests.pipeline import parquet
@@ -108,21 +108,18 @@ def test_what_ended_without_a_journal_does_not_come_back(spark: Any, server: Emb
         assert held(client, "work") == {"store": {b"c"}}
 
 
-@pytest.mark.parametrize(("since", "put"), [("before", (0, 1, 0)), ("after", (1, 0, 0))])
+@pytest.mark.parametrize(("since", "put"), [("before", (0, 1)), ("after", (1, 0))])
 def test_what_was_sent_again_and_taken_while_it_ran_is_left_alone(
-    client: RMQ, since: str, put: tuple[int, int, int]
+    client: RMQ, since: str, put: tuple[int, int]
 ) -> None:
     define(client, "busy")
     send(client, "busy", "k", due=1_000, content="news of")
     (taken,) = client.take("busy", 1)
     now_ms = int(time.time() * 1000)
-    empty = {"priority": None, "failures": 0, "first_failed_ms": None, "failed_ms": None, "failed_at": None}
-    copy = {"copy": "waiting", "queue": "s", "score": DUE, "exact": float(DUE), **empty, "failure": None}
-    row = {"slot": 0, "id": b"k", "copies": [copy | {"body": b"0 0 old"}]}
     topic = client.topic("busy")
-    assert put_back(client, topic, [row], now_ms + {"before": -60_000, "after": 60_000}[since]) == put
-    in_flight = {"slot": 0, "id": b"k", "copies": [copy | {"copy": "in_flight", "queue": "p", "body": b"0 0 old"}]}
-    assert put_back(client, topic, [in_flight], now_ms + 60_000) == (0, 1, 0), "it is in flight: it waits for nobody"
+    for had, since_ms, wanted in (("w", {"before": -60_000, "after": 60_000}[since], put), ("f", 60_000, (0, 1))):
+        gone = [Gone(b"k", had, (b"s %d - - - 7 0 0 old" % DUE,))]
+        assert client.run(put_back(client.keyspace, topic, 0, gone, now_ms + since_ms)) == wanted, had
     client.ack([taken])
 
 

@@ -85,8 +85,8 @@ def late_writer(events: str) -> Any:
     return write
 
 
-def late_putter(*given: Any) -> Any:
-    put = putter(*given)
+def late_putter(*given: Any, **more: Any) -> Any:
+    put = putter(*given, **more)
 
     def puts_some(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
         for result in put(batch.slice(0, 5) for batch in batches):  # an empty partition puts nothing back

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rmq_core.model.scores import RETRIED_MAX, SHIFT
+from rmq_core.model.scores import LANE, RETRIED_MAX, SHIFT
 from rmq_core.pipeline.schemas import COPIES, INLINE
 
 if TYPE_CHECKING:
@@ -63,6 +63,8 @@ def _altered(must: dict[str, Column], there: dict[str, Column]) -> Column:
     in_flight = must["in_flight"] & there["in_flight"]
     left = (score <= RETRIED_MAX) | (store <= RETRIED_MAX)
     moved = in_store & differs(store, score)
+    place, own_place = F.coalesce("exact_store", store.cast("double")), F.coalesce("waiting_exact", score.cast("double"))
+    in_a_lane = (F.col("kind") == "priority") & (place >= LANE)  # of its tenant: another score
     full, has = F.col("journal") == "full", F.coalesce("has_body", F.lit(False))
     pool = F.when(must["waiting"], F.col("waiting_content")).when(must["in_flight"], F.col("in_flight_content"))
     known, pooled = full & pool.isNotNull(), F.when(has, F.col("body_hash")).otherwise(INLINE)
@@ -78,6 +80,7 @@ def _altered(must: dict[str, Column], there: dict[str, Column]) -> Column:
         "due_ms": (moved & ~left & (F.col("kind") != "priority"))
         | (in_retry & differs(F.floor(retry / SHIFT), F.floor(score / SHIFT))),
         "priority": moved & ~left & (F.col("kind") == "priority"),
+        "place": in_store & ~moved & ~left & ~in_a_lane & differs(place, own_place),
         "failures": (moved & left)
         | (in_retry & differs(retry % SHIFT, score % SHIFT))
         | (in_flight & differs(taken % SHIFT, receipt % SHIFT)),

@@ -213,19 +213,21 @@ def suspicious(
             (taken + F.col("visibility_timeout_ms") + stuck_ms < F.col("read_ms")).alias("stuck"),
         )
     )
-    misplaced = kind_of_misplaced()
-    judged = placed.select(
+    judged = placed.withColumn("misplaced", kind_of_misplaced()).select(
         "*",
         F.when(F.col("present").isNotNull(), F.col("wrong.kind")).alias("impossible"),
-        misplaced.alias("misplaced"),
         # Of a message that is lost, the remains are what brings it back.
-        F.when(misplaced.isNotNull(), None)
+        F.when(F.col("misplaced").isNotNull(), None)
         .when(alone & (F.col("has_body") | F.col("replaced_hash").isNotNull()), "orphan_body")
         .when(alone & F.col("has_failed"), "orphan_failure")
         .alias("orphaned"),
-        (misplaced.isNull() & ~F.col("paused") & (due + overdue_ms < F.col("read_ms"))).alias("overdue"),
-    ).withColumn("stuck", F.col("stuck") & F.col("misplaced").isNull())
-    return judged.where("impossible IS NOT NULL OR misplaced IS NOT NULL OR orphaned IS NOT NULL OR stuck OR overdue")
+        (F.col("misplaced").isNull() & ~F.col("paused") & (due + overdue_ms < F.col("read_ms"))).alias("overdue"),
+        F.monotonically_increasing_id().alias("row"),
+    )
+    judged = judged.withColumn("stuck", F.col("stuck") & F.col("misplaced").isNull())
+    something = "impossible IS NOT NULL OR misplaced IS NOT NULL OR orphaned IS NOT NULL OR stuck OR overdue"
+    # Without the number Spark would filter first, and work out everything several times over to do so.
+    return judged.where(f"({something}) AND row >= 0").drop("row")
 
 
 def impossible(suspects: DataFrame) -> DataFrame:

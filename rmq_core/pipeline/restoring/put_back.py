@@ -1,92 +1,100 @@
-"""Putting copies of messages back into queues: on the executors, message by message, looking before each."""
+"""Putting copies of messages back into queues: on the executors, many messages of a slot at once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from rmq_core.client.rmq import RMQ
-from rmq_core.model.ids import MessageRef, id_to_text
-from rmq_core.model.scores import SHIFT
+from rmq_core.model.scores import PRIORITY_MIN
 from rmq_core.model.topic import Topic
-from rmq_core.ops import repairs
-from rmq_core.ops.repairs import Repair
-from rmq_core.pipeline.findings import repair_data
+from rmq_core.ops.putting_back import Gone, put_back
+from rmq_core.pipeline.findings.repair_data import packed_copy
 from rmq_core.pipeline.sources.options import SourceOptions
 
 if TYPE_CHECKING:
     import pyarrow
 
-RESULT = "topic string, restored long, present long, moved long"
-AT_ONCE = 250
-ROUNDS = 5
-"""A message may move while it is looked at; so often it is looked at again."""
+COLUMNS = (
+    *("topic", "slot", "id", "copy", "queue", "score", "exact", "priority", "failures"),
+    *("first_failed_ms", "failed_ms", "failed_at", "body", "failure"),
+)
+"""Of the rows of `putter`, each a copy; in this order."""
+RESULT = "topic string, what string, copies long"
+RESTORED, PRESENT, WITHOUT_CONTENT = "restored", "present", "without_content"
+_LETTERS = {"waiting": "w", "in_flight": "f", "dead": "d"}
 
 
 def putter(
-    options: SourceOptions, topics: list[Topic], since_ms: int
+    options: SourceOptions, topics: list[Topic], since_ms: int, *, inline: bool = False
 ) -> Callable[[Iterator[pyarrow.RecordBatch]], Iterator[pyarrow.RecordBatch]]:
-    """For ``mapInArrow``: rows of a message and its ``copies`` in, rows of `RESULT` out."""
+    """For ``mapInArrow``: rows of `COLUMNS` in, of a message one behind the other, and those of a slot together; out
+    comes of each topic (`RESULT`) how many copies there are in each state, how many were put back, and how many were
+    there. ``inline``: a copy without a body has its id for its content; else it is not put."""
     definitions = {topic.name: topic for topic in topics}
 
     def put(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
         import pyarrow as pa
 
         with RMQ(options.url, options.namespace, allow_eviction=True, retry_for_ms=options.retry_for_ms) as client:
-            for batch in batches:
-                groups: dict[tuple[str, int], list[dict[str, Any]]] = {}
-                for row in batch.to_pylist():
-                    groups.setdefault((row["topic"], row["slot"]), []).append(row)
-                for (name, _), rows in groups.items():
-                    back = there = moved = 0
-                    for at in range(0, len(rows), AT_ONCE):
-                        some = put_back(client, definitions[name], rows[at : at + AT_ONCE], since_ms)
-                        back, there, moved = back + some[0], there + some[1], moved + some[2]
-                    columns = [[name], [back], [there], [moved]]
-                    yield pa.record_batch(columns, names=["topic", "restored", "present", "moved"])
+            for several in _whole_messages(batches):
+                found = Counter[tuple[str, str]]()
+                for (name, slot), rows in groupby(several, itemgetter(0, 1)):
+                    topic = definitions[name]
+                    gone = _gone(rows, topic, _now_ms(client), found, inline=inline)
+                    back, there = client.run(put_back(client.keyspace, topic, slot, gone, since_ms))
+                    found[name, RESTORED] += back
+                    found[name, PRESENT] += there
+                columns = [[name for name, _ in found], [what for _, what in found], list(found.values())]
+                yield pa.record_batch(columns, names=["topic", "what", "copies"])
 
     return put
 
 
-def put_back(client: RMQ, topic: Topic, rows: list[dict[str, Any]], since_ms: int) -> tuple[int, int, int]:
-    """Puts the copies of messages of one slot back: how many were, how many were there already, how many messages did
-    not keep still. ``since_ms``: when it was read what is there; what was taken after that came since."""
-    back = present = 0
-    left = {MessageRef(row["slot"], id_to_text(row["id"])): row["copies"] for row in rows}
-    for _ in range(ROUNDS):
-        if not left:
-            break
-        ((seconds, _),) = client.connection.run([("TIME",)])
-        refs = list(left)
-        wanted, counts = [], {}
-        for ref, seen in zip(refs, client.run(repairs.scores(client.keyspace, topic, refs)), strict=True):
-            missing = _missing(left[ref], seen, topic, int(seconds) * 1000, since_ms)
-            counts[ref] = len(missing), len(left[ref]) - len(missing)
-            if missing:
-                there = repairs.as_it_is(seen)
-                wanted.append(Repair(ref, seen, (*there, *missing), counts_lost=True))
+def _whole_messages(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[list[tuple[Any, ...]]]:
+    """The rows of batches; those of the last message wait for the next batch, which may go on with it."""
+    held: list[tuple[Any, ...]] = []
+    for batch in batches:
+        rows = held + list(zip(*(batch.column(name).to_pylist() for name in COLUMNS), strict=True))
+        start = len(rows)
+        while start and rows[start - 1][:3] == rows[-1][:3]:
+            start -= 1
+        if start:
+            yield rows[:start]
+        held = rows[start:]
+    if held:
+        yield held
+
+
+def _gone(
+    rows: Iterable[tuple[Any, ...]], topic: Topic, now_ms: int, found: Counter[tuple[str, str]], *, inline: bool
+) -> Iterator[Gone]:
+    """The messages of rows of one slot; counts their copies."""
+    name, timed = topic.name, topic.timed
+    for id_, of_id in groupby(rows, itemgetter(2)):
+        had, copies = "", list[bytes]()
+        for _, _, _, copy, queue, score, exact, priority, *of_failure, body, failure in of_id:
+            if body is None and not inline:
+                found[name, WITHOUT_CONTENT] += 1
+                continue
+            content = body or b""
+            if failure is None and copy == "waiting" and queue == "s" and (exact or 0) >= PRIORITY_MIN:
+                # As `packed_copy` has it; nearly all are of this kind.
+                copies.append(b"s %r - - - %b %b" % (exact, b"%d" % len(content) if content else b"-", content))
             else:
-                present += len(left.pop(ref))
-        for result in client.run(repairs.set_right(client.keyspace, topic, wanted)):
-            if result.status == "done":
-                back, present = back + counts[result.ref][0], present + counts[result.ref][1]
-                del left[result.ref]
-    return back, present, len(left)
+                row = dict(zip(COLUMNS[8:12], of_failure, strict=True))
+                row |= {"copy": copy, "queue": queue, "score": score, "exact": exact, "priority": priority}
+                copies.append(packed_copy(row | {"body": content, "failure": failure}, timed, now_ms))
+            had += _LETTERS[copy]
+            found[name, "retrying" if copy == "waiting" and queue == "r" else copy] += 1
+        if copies:
+            yield Gone(id_, had, tuple(copies))
 
 
-def _missing(
-    copies: list[dict[str, Any]], seen: tuple[float | None, ...], topic: Topic, now_ms: int, since_ms: int
-) -> list[bytes]:
-    """Of the copies of a message, those no queue has."""
-    store, retry, in_flight, dead = (score is not None for score in seen)
-    # Sent again while this ran, and taken already: beside that nothing of before is put.
-    news = in_flight and (seen[2] or 0) >= since_ms * SHIFT
-    waits = store or retry or news
-    several = waits or in_flight or any(each["copy"] == "waiting" for each in copies)
-    missing = []
-    for each in copies:
-        there = {"waiting": waits, "in_flight": several, "dead": dead}[each["copy"]]
-        if not there:
-            body = each["body"] if each["body"] is not None else b""
-            missing.append(repair_data.packed_copy(each | {"body": body}, topic.timed, now_ms))
-    return missing
+def _now_ms(client: RMQ) -> int:
+    """The server's clock."""
+    ((seconds, _),) = client.connection.run([("TIME",)])
+    return int(seconds) * 1000

@@ -25,7 +25,7 @@ from rmq_core.pipeline.progress import QUIET, Progress
 from rmq_core.pipeline.reading import History, load
 from rmq_core.pipeline.restoring import rehearsal as of_rehearsal
 from rmq_core.pipeline.restoring.lost import LeftOut, candidates
-from rmq_core.pipeline.restoring.put_back import RESULT, putter
+from rmq_core.pipeline.restoring.put_back import COLUMNS, PRESENT, RESTORED, RESULT, WITHOUT_CONTENT, putter
 from rmq_core.pipeline.restoring.rehearsal import Rehearsal
 from rmq_core.pipeline.sentences import plain_errors, with_retries
 from rmq_core.pipeline.sources.options import SourceOptions
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 STAGES = ("read", "restore")
-WITHOUT_CONTENT = "without_content"
-OF_A_COPY = ["copy", "queue", "score", "exact", "priority", "failures", "first_failed_ms", "failed_ms", "failed_at"]
 
 
 @dataclass(frozen=True)
@@ -191,35 +189,42 @@ def _put(
     from pyspark.sql import functions as F
 
     with progress.stage("restore", session):
-        frame = wanted.localCheckpoint()
-        counts, unknown = _counted(frame, inline=inline)
-        if not inline:
-            frame = frame.where("body IS NOT NULL")
-        found = replace(found, counts=counts, without_content=unknown)
         if dry_run:
+            counts = _by_topic(_counted(wanted, inline=inline))
             known = (n for each in counts.values() for state, n in each.items() if state != WITHOUT_CONTENT)
-            return replace(found, restored=sum(known), topics=())
-        each = frame.groupBy(*MESSAGE).agg(F.collect_list(F.struct(*OF_A_COPY, "body", "failure")).alias("copies"))
-        rows = each.repartition(*SLOT).sortWithinPartitions(*SLOT).mapInArrow(putter(options, topics, since_ms), RESULT)
-        done = rows.groupBy().sum("restored", "present", "moved").collect()[0]
-    if done[2]:
-        raise PipelineError(
-            f"{done[2]} messages moved whenever they were looked at: stop whoever sends and takes, and run it again"
-        )
-    return replace(found, restored=done[0] or 0, present=done[1] or 0)
+            return replace(found, counts=counts, without_content=_all(counts, WITHOUT_CONTENT), restored=sum(known), topics=())
+        # By hash: no slot is one task's alone. So many tasks: by its size Spark would take one for all.
+        hashes = [F.xxhash64(*SLOT).alias("of_slot"), F.xxhash64(*MESSAGE).alias("of_message")]
+        tasks = int(session.conf.get("spark.sql.shuffle.partitions"))
+        rows = wanted.select(*hashes, *COLUMNS).repartition(tasks, "of_message")
+        rows = rows.sortWithinPartitions("of_slot", "of_message").select(*COLUMNS)
+        put = rows.mapInArrow(putter(options, topics, since_ms, inline=inline), RESULT)
+        counts = _by_topic(put.groupBy("topic", "what").agg(F.sum("copies").alias("copies")))
+    restored, present = (sum(each.pop(what, 0) for each in counts.values()) for what in (RESTORED, PRESENT))
+    unknown = _all(counts, WITHOUT_CONTENT)
+    return replace(found, counts=counts, without_content=unknown, restored=restored, present=present)
 
 
-def _counted(frame: DataFrame, *, inline: bool) -> tuple[dict[str, dict[str, int]], int]:
-    """By topic and state, how many copies there are; and of how many nobody knows the content."""
+def _counted(copies: DataFrame, *, inline: bool) -> DataFrame:
+    """How many copies there are in each state, and of how many nobody knows the content, as `put_back.RESULT`."""
     from pyspark.sql import functions as F
 
     unknown = F.lit(False) if inline else F.col("body").isNull()
     retrying = (F.col("copy") == "waiting") & (F.col("queue") == "r")
     state = F.when(unknown, WITHOUT_CONTENT).when(retrying, "retrying").otherwise(F.col("copy"))
+    return copies.groupBy("topic", state.alias("what")).agg(F.count("*").alias("copies"))
+
+
+def _by_topic(counted: DataFrame) -> dict[str, dict[str, int]]:
+    """Of rows of `put_back.RESULT`."""
     counts: dict[str, dict[str, int]] = {}
-    for row in frame.groupBy("topic", state.alias("state")).count().orderBy("topic", "state").collect():
-        counts.setdefault(row.topic, {})[row.state] = row["count"]
-    return counts, sum(each.get(WITHOUT_CONTENT, 0) for each in counts.values())
+    for row in counted.orderBy("topic", "what").collect():
+        counts.setdefault(row.topic, {})[row.what] = row.copies
+    return counts
+
+
+def _all(counts: dict[str, dict[str, int]], what: str) -> int:
+    return sum(each.get(what, 0) for each in counts.values())
 
 
 def _deleted_topics(kept: Archive) -> set[str]:

@@ -21,6 +21,8 @@ local function unpack_record(packed)
     cause = cause ~= '-' and cause,
     failed = failed ~= '-' and string.sub(packed, at, at + length - 1),
     body = body ~= '-' and string.sub(packed, at + length),
+    keeps_failed = failed == '?', -- as it is: in what repair.lua is told
+    keeps_body = body == '?',
   }
 end
 
