@@ -14,7 +14,7 @@ from rmq_core.pipeline.schemas import EVENTS, QUEUES, ddl
 from rmq_core.pipeline.small import small
 from rmq_core.pipeline.sources.decoding import DAY_MS
 from rmq_core.pipeline.sources.journal import NAME as JOURNAL
-from rmq_core.pipeline.sources.journal import JournalReader
+from rmq_core.pipeline.sources.journal import JournalReader, number_of
 from rmq_core.pipeline.sources.options import SourceOptions
 from rmq_core.pipeline.sources.queues import NAME as OF_QUEUES
 from rmq_core.pipeline.sources.queues import QueuesReader
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _SOURCES = {OF_QUEUES: (QueuesReader, QUEUES), JOURNAL: (JournalReader, EVENTS)}
+
+
+FEW = 10_000
 
 
 @dataclass
@@ -41,6 +44,18 @@ class StoredTables:
         # Read once or twice and then gone: what packs quickly is quicker than what packs well.
         frame.write.mode("overwrite").option("compression", "snappy").parquet(f"{self.folder}/{name}")
         return self.put(name, self.session.read.schema(frame.schema).parquet(f"{self.folder}/{name}"))
+
+    def write_seldom(self, name: str, frame: DataFrame) -> DataFrame:
+        """The same for one that mostly has no rows: then Spark leaves out what follows from it."""
+        stored = self.write(name, frame)
+        return self.put(name, stored.where("false")) if stored.isEmpty() else stored
+
+    def keep(self, name: str, frame: DataFrame) -> DataFrame:
+        """Computes a table of a row or so per slot; gives it back as part of the plan, or as stored where that is many:
+        of a few rows each file costs more than all the work."""
+        rows = frame.toArrow()
+        here = self.session.createDataFrame(rows, frame.schema)
+        return self.put(name, here) if rows.num_rows <= FEW else self.write(name, here)
 
     def put(self, name: str, frame: DataFrame) -> DataFrame:
         """Names a table that follows from those that are stored."""
@@ -128,6 +143,17 @@ class History:
         if self.archive is not None and self.archive.until is not None and seen_here(self.session):
             deletions = all_deletions(self.archive, self.deletions)
             self.state = opened(self.archive, self.topics, deletions, scratch=scratch)
+
+    def entries_behind(self) -> int:
+        """How many entries of the archive no closing state covers."""
+        ends = self.archive.committed_offsets() if self.archive else {}
+        covered = self.state.known if self.state else {}
+        several = [(ends.get(topic, {}), covered[topic].offsets if topic in covered else {}) for topic in self.topics]
+        return sum(
+            max(0, number_of(end) - (number_of(known[slot]) if slot in known else 0))
+            for here, known in several
+            for slot, end in here.items()
+        )
 
     def news(self) -> DataFrame:
         """What happened since the books were closed."""

@@ -63,7 +63,10 @@ def _altered(must: dict[str, Column], there: dict[str, Column]) -> Column:
     in_flight = must["in_flight"] & there["in_flight"]
     left = (score <= RETRIED_MAX) | (store <= RETRIED_MAX)
     moved = in_store & differs(store, score)
-    place, own_place = F.coalesce("exact_store", store.cast("double")), F.coalesce("waiting_exact", score.cast("double"))
+    place, own_place = (
+        F.coalesce("exact_store", store.cast("double")),
+        F.coalesce("waiting_exact", score.cast("double")),
+    )
     in_a_lane = (F.col("kind") == "priority") & (place >= LANE)  # of its tenant: another score
     full, has = F.col("journal") == "full", F.coalesce("has_body", F.lit(False))
     pool = F.when(must["waiting"], F.col("waiting_content")).when(must["in_flight"], F.col("in_flight_content"))

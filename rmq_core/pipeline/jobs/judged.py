@@ -14,11 +14,11 @@ from rmq_core.pipeline.findings import gaps, verdicts
 from rmq_core.pipeline.history import accounts
 from rmq_core.pipeline.history.histories import Closing
 from rmq_core.pipeline.history.replay import MESSAGE, SLOT, ms_of, replay
-from rmq_core.pipeline.light_rows import light_rows
 from rmq_core.pipeline.reading import History, StoredTables
 from rmq_core.pipeline.schemas import COPIES
 from rmq_core.pipeline.small import small
 from rmq_core.pipeline.sources.decoding import DAY_MS
+from rmq_core.pipeline.tuning import light_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -59,20 +59,20 @@ def judge(judged: Judged, snapshot: DataFrame, history: History) -> None:
     from pyspark.sql import functions as F
 
     kept, state = judged.kept, history.state
-    slot_ledgers = kept.write("slot_ledgers", verdicts.slot_ledgers(snapshot))
+    slot_ledgers = kept.keep("slot_ledgers", verdicts.slot_ledgers(snapshot))
     known = state.table("accounts") if state else None
     starts = accounts.starts(known) if known is not None else None
     lively = accounts.with_lives(kept.put("events", history.news()), starts)
-    new = kept.write("new_accounts", accounts.accounts(lively, twice=True))
+    new = kept.keep("new_accounts", accounts.accounts(lively, twice=True))
     every = new.where("NOT closed").drop("closed")
     if known is not None:
         if repeated := accounts.overlapping(known, every):
             raise Repeated(repeated)
-        every = kept.write("accounts", accounts.added(known, every))
+        every = kept.keep("accounts", accounts.added(known, every))
     slots = accounts.slots(kept.put("accounts", every))
     forks = small(history.session, state.forks() if state else [], gaps.FORKS)
     holes = gaps.holes(slots, slot_ledgers, judged.readers, judged.reached)
-    holes = kept.write("holes", gaps.forked(lively, holes, forks))
+    holes = kept.keep("holes", gaps.forked(lively, holes, forks))
     whole = kept.put(
         "whole",
         slots.where("complete")
@@ -99,7 +99,7 @@ def judge(judged: Judged, snapshot: DataFrame, history: History) -> None:
     queued = news.where(~F.col("topic").isin(streams))
     with light_rows(history.session):
         messages = kept.write("messages", replay(queued, snapshot, carried, state.closing if state else None))
-    suspects = kept.write("suspects", suspicious(messages.where("closing IS NULL")))
+    suspects = kept.write_seldom("suspects", suspicious(messages.where("closing IS NULL")))
     if state is None or not state.known:
         return
     doubtful = (

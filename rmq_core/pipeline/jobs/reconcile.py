@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,7 @@ from rmq_core.pipeline.sentences import plain_errors, with_retries
 from rmq_core.pipeline.small import small
 from rmq_core.pipeline.sources.options import SourceOptions
 from rmq_core.pipeline.state.closing import ERASED_MEANWHILE
+from rmq_core.pipeline.tuning import FEW_ENTRIES, FEW_ROWS, few_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -101,31 +102,36 @@ def _reported(
         committed = positions.committed(inputs.options, topics, inputs.archive)
         readers = small(session, committed, gaps.READERS)
         reached = small(session, archive.reached() if archive else [], gaps.REACHED)
-    with progress.stage("replay", session):
-        judged = Judged(topics, inputs, kept, readers, reached)
-        suspected = _without_repetition(judged, snapshot, history, ledger, from_scratch=inputs.from_scratch)
-        suspected = kept.write("findings", suspected)
-    with progress.stage("findings", session):
-        written = report.write_findings(confirmed(suspected, inputs.options), f"{inputs.reports}/{run}")
-    with progress.stage("report", session):
-        read = sums.written(kept, history, f"{inputs.reports}/{run}", run)
-        described = _described(inputs, names, ledger)
-        if ledger is not None and ledger.says_contents:
-            described["of_ledger"]["contents"] = contents.as_json(kept.read("contents"), written)
-        return report.summarize(session, inputs.reports, run, started_ms, written, described, kept.folder, read)
+    history.open({"*": "asked"} if inputs.from_scratch else {})
+    with ExitStack() as during:
+        if ledger is None and _is_little(snapshot, journal, history):
+            during.enter_context(few_rows(session))
+        with progress.stage("replay", session):
+            judged = Judged(topics, inputs, kept, readers, reached)
+            suspected = kept.write_seldom("findings", _without_repetition(judged, snapshot, history, ledger))
+        with progress.stage("findings", session):
+            written = report.write_findings(confirmed(suspected, inputs.options), f"{inputs.reports}/{run}")
+        with progress.stage("report", session):
+            read = sums.written(kept, history, f"{inputs.reports}/{run}", run)
+            described = _described(inputs, names, ledger)
+            if ledger is not None and ledger.says_contents:
+                described["of_ledger"]["contents"] = contents.as_json(kept.read("contents"), written)
+            return report.summarize(session, inputs.reports, run, started_ms, written, described, kept.folder, read)
 
 
-def _without_repetition(
-    judged: Judged, snapshot: DataFrame, history: History, ledger: Ledger | None, *, from_scratch: bool
-) -> DataFrame:
+def _is_little(snapshot: DataFrame, journal: DataFrame, history: History) -> bool:
+    return history.entries_behind() <= FEW_ENTRIES and snapshot.count() + journal.count() <= FEW_ROWS
+
+
+def _without_repetition(judged: Judged, snapshot: DataFrame, history: History, ledger: Ledger | None) -> DataFrame:
     """What is found with the closing state, as far as it holds."""
-    scratch = {"*": "asked"} if from_scratch else dict[str, str]()
+    scratch = dict(history.state.scratch) if history.state else {}
     while True:
-        history.open(scratch)
         try:
             return findings(judged, snapshot, history, ledger)
         except Repeated as error:
             scratch |= dict.fromkeys(error.topics, "twice")
+            history.open(scratch)
 
 
 def _ledger(session: SparkSession, inputs: Inputs, names: list[str], kept: StoredTables) -> Ledger:
@@ -166,7 +172,7 @@ def findings(judged: Judged, snapshot: DataFrame, history: History, ledger: Ledg
     for more in several[1:]:
         result = result.union(more)
     kinds = {topic.name: topic.timed for topic in topics}
-    bare = kept.write("bare_findings", result)
+    bare = kept.write_seldom("bare_findings", result)
     return repair_data.attached(bare, suspects, told(judged, history), kinds)
 
 

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 def written(kept: StoredTables, history: History, folder: str, run: str) -> dict[str, Any]:
     """Writes the report's table of topics, and closes the books; returns what was read, for the summary."""
     state = history.state
-    ends = kept.write("new_ends", figures.ends(kept.read("events")))
-    sketches = kept.write("new_sketches", figures.sketches(kept.read("messages")))
+    ends = kept.keep("new_ends", figures.ends(kept.read("events")))
+    sketches = kept.keep("new_sketches", figures.sketches(kept.read("messages")))
 
     def known(name: str) -> DataFrame | None:
         return state.table(name) if state else None

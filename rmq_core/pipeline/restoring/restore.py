@@ -192,10 +192,12 @@ def _put(
         if dry_run:
             counts = _by_topic(_counted(wanted, inline=inline))
             known = (n for each in counts.values() for state, n in each.items() if state != WITHOUT_CONTENT)
-            return replace(found, counts=counts, without_content=_all(counts, WITHOUT_CONTENT), restored=sum(known), topics=())
+            return replace(
+                found, counts=counts, without_content=_all(counts, WITHOUT_CONTENT), restored=sum(known), topics=()
+            )
         # By hash: no slot is one task's alone. So many tasks: by its size Spark would take one for all.
         hashes = [F.xxhash64(*SLOT).alias("of_slot"), F.xxhash64(*MESSAGE).alias("of_message")]
-        tasks = int(session.conf.get("spark.sql.shuffle.partitions"))
+        tasks = int(session.conf.get("spark.sql.shuffle.partitions") or 1)
         rows = wanted.select(*hashes, *COLUMNS).repartition(tasks, "of_message")
         rows = rows.sortWithinPartitions("of_slot", "of_message").select(*COLUMNS)
         put = rows.mapInArrow(putter(options, topics, since_ms, inline=inline), RESULT)

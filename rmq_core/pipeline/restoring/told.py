@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 from rmq_core.pipeline.history import accounts
 from rmq_core.pipeline.history.replay import MESSAGE, SLOT, ms_of, replay
-from rmq_core.pipeline.light_rows import light_rows
 from rmq_core.pipeline.reading import History
 from rmq_core.pipeline.schemas import COPIES
 from rmq_core.pipeline.small import small
 from rmq_core.pipeline.sources.decoding import DAY_MS
+from rmq_core.pipeline.tuning import light_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

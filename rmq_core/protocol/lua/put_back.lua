@@ -95,21 +95,23 @@ end
 local back, present, repaired, alone = 0, 0, 0, 0
 
 local function put_beside(i, scores)
-  local missing, waits = {}, string.find(had[i], 'w', 1, true)
+  local copies, waits, there = {}, string.find(had[i], 'w', 1, true), 0
+  for _, letter in ipairs(QUEUES) do
+    if scores[letter] then
+      copies[#copies + 1] = {queue = letter, score = scores[letter], keeps_failed = true, keeps_body = true}
+      there = there + 1
+    end
+  end
   for k = 1, #had[i] do
     if is_there(string.sub(had[i], k, k), scores, waits) then
       present = present + 1
     else
-      missing[#missing + 1] = unpack_record(ARGV[first[i] + k - 1])
-      back = back + 1
+      copies[#copies + 1] = unpack_record(ARGV[first[i] + k - 1])
     end
   end
-  if #missing > 0 then
-    for letter, score in pairs(scores) do
-      missing[#missing + 1] = {queue = letter, score = score, keeps_failed = true, keeps_body = true}
-    end
-    set_right(ids[i], missing, true)
-    repaired = repaired + 1
+  if #copies > there then
+    set_right(ids[i], copies, true)
+    back, repaired = back + #copies - there, repaired + 1
   end
 end
 
