@@ -62,6 +62,14 @@ def score(
 
 score("a waiting message gets another due time", "store", lambda place, now: now + 86_400_000)
 score("a waiting message gets another priority", "store", lambda place, now: now + 7, kind=TopicKind.PRIORITY, topic="")
+score("a waiting message gets another place in its millisecond", "store", lambda place, now: now + 10 / 4096)
+score(
+    "a waiting message gets another place in its priority",
+    "store",
+    lambda place, now: now - 1 / 4096,
+    kind=TopicKind.PRIORITY,
+    topic="",
+)
 score("a due time is infinite", "store", lambda place, now: float("inf"))
 score("a message in back-off gets another due time", "retry", lambda place, now: now + 5_000_000)
 score("a message in back-off has failed once more", "retry", lambda place, now: now + 1)
