@@ -326,6 +326,8 @@ def misplaced(
             F.size("what") > 0,
             F.to_json(F.struct(*(F.col(f"in_{queue}").alias(queue) for queue in QUEUES), "has_body")),
         ),
+        place=F.when(F.array_contains("what", "place"), exactly(F.coalesce("waiting_exact", "waiting_score"))),
+        place_found=F.when(F.array_contains("what", "place"), exactly(F.coalesce("exact_store", "in_store"))),
         last_event=F.col("event"),
         last_entry=entry_of(F.col("position")),
         last_ms=ms_of(F.col("position")),
@@ -335,6 +337,13 @@ def misplaced(
     helpless = unknown | F.coalesce("astray", F.lit(False))
     wrong = found(strays, "wrong_slot", "move", evidence(home=F.col("home"), found=where_found()))
     return found(rest, F.col("misplaced"), F.when(helpless, "none").otherwise("set_right"), proof).union(wrong)
+
+
+def exactly(score: Column) -> Column:
+    """A score with its place among equals, as text: whoever reads JSON may round a number."""
+    from pyspark.sql import functions as F
+
+    return F.rtrim(F.format_string("%.10f", score.cast("double")), F.lit("0"))
 
 
 def unknown_content() -> Column:

@@ -36,6 +36,8 @@ const NAMES = {
   life: gettext("Life of the slot"),
   message: gettext("Error message"),
   missing: gettext("Missing"),
+  place: gettext("Place among equals"),
+  place_found: gettext("Place found"),
   prepare: gettext("Receipt"),
   priority: gettext("Priority"),
   queue: gettext("Waited in"),
@@ -54,6 +56,20 @@ const NAMES = {
   why: gettext("What to know"),
   with_server: gettext("Lost with the server"),
   written: gettext("Entries written"),
+};
+/** @type {Record<string, string>} */
+const DIFFERS = {
+  content: gettext("Content"),
+  died_ms: NAMES.died_ms,
+  due_ms: NAMES.due_ms,
+  end: gettext("How it ended"),
+  failure: gettext("Failure record"),
+  failures: NAMES.failures,
+  no_content: gettext("Content"),
+  place: NAMES.place,
+  priority: NAMES.priority,
+  queue: NAMES.queue,
+  taken_ms: NAMES.taken_ms,
 };
 const MOMENTS = ["last_ms", "died_ms", "taken_ms", "at_ms"];
 const ELSEWHERE = ["advice", "repaired_by"];
@@ -76,6 +92,7 @@ export function evidence(/** @type {Record<string, any>} */ values) {
 }
 
 function shown(/** @type {string} */ name, /** @type {any} */ value) {
+  if (name === "what") return value.map((/** @type {string} */ each) => DIFFERS[each] ?? each).join(", ");
   if (Array.isArray(value)) return value.length ? value.join(", ") : gettext("nowhere");
   if (typeof value === "boolean") return value ? gettext("yes") : gettext("no");
   if (typeof value === "object") return JSON.stringify(value);
