@@ -18,6 +18,7 @@ from rmq_core.pipeline import files
 from rmq_core.pipeline.archive import erasures, redacted
 from rmq_core.pipeline.archive.archived import Archive
 from rmq_core.pipeline.archive.bases import messages_of
+from rmq_core.pipeline.jobs import reconcile as reconciling
 from rmq_core.pipeline.jobs.archive import archive
 from rmq_core.pipeline.jobs.erasing import Left, erase
 from rmq_core.pipeline.jobs.reconcile import Inputs, reconcile
@@ -185,3 +186,30 @@ def test_whether_anything_was_erased_is_told_by_a_listing(
     assert [len(each) for each in answers] == [1, 1] and answers[0] != answers[1]
     (size_of_begun,), (size_of_ended,) = ([size for _, size, _ in each] for each in answers)
     assert size_of_ended > size_of_begun, "also where the clock of the files is coarse"
+
+
+def test_a_run_whose_tables_were_taken_away_is_told_why_and_nothing_erased_takes_none(
+    spark: Any, server: EmbeddedRedis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, options, reports = tmp_path / "archive", SourceOptions(server.url, "taken", (), 4), tmp_path / "reports"
+    inputs = Inputs(options, str(path), str(reports))
+    with RMQ(server.url, "taken") as client:
+        define(client, "orders")
+        client.send("orders", PriorityMessage("of 9", priority=50, key="9"))
+        client.send("orders", PriorityMessage("waits", priority=50, key="8"))
+        client.ack(client.take("orders", 1))
+        archive(spark, options, str(path), compacting=False)
+
+        erased, original = list[bytes](), reconciling.confirmed
+
+        def confirmed(*given: Any) -> Any:
+            erase(spark, options, str(path), ids=erased, reason="asked", reports=str(reports))
+            return original(*given)
+
+        monkeypatch.setattr(reconciling, "confirmed", confirmed)
+        erased.append(b"8")  # in use, so it stays
+        assert reconcile(spark, inputs)["counts"] == {}
+        erased.append(b"9")
+        with pytest.raises(PipelineError, match="erased from the archive meanwhile"):
+            reconcile(spark, inputs)
+        assert reconcile(spark, inputs)["counts"] == {}, "there is nothing left to erase"

@@ -26,10 +26,12 @@ BETWEEN = "erased"
 """Where a table is written anew before it takes the place of the old one."""
 
 
-def forget(session: SparkSession, reports: str, namespace: str, gone: Matching, tellers: Matching) -> None:
+def forget(
+    session: SparkSession, reports: str, namespace: str, gone: Matching, tellers: Matching, *, between: bool = True
+) -> None:
     """Of all reports of a namespace in that folder. ``gone``: messages that were erased; ``tellers``: that have told
-    of them."""
-    for run in files.folders(session, reports):
+    of them. ``between``: tables in between, too; not where nothing was erased just now."""
+    for run in files.folders(session, reports) if between else ():
         if report.working_for(session, reports, run) in (namespace, None):
             files.remove(session, f"{reports}/{run}/{report.WORK}")
     runs = report.finished(session, reports, namespace)
@@ -37,12 +39,12 @@ def forget(session: SparkSession, reports: str, namespace: str, gone: Matching, 
     if not folders:
         return
     for run, name in _with_any(session.read.schema(FINDINGS).parquet(*folders), gone, tellers):
-        place, between = f"{reports}/{run}/findings/{name}", f"{reports}/{run}/{BETWEEN}"
+        place, anew = f"{reports}/{run}/findings/{name}", f"{reports}/{run}/{BETWEEN}"
         bare = _bare(session.read.schema(FINDINGS).parquet(place), gone, tellers).coalesce(1)
-        bare.sortWithinPartitions("kind", "topic", "slot", "id").write.mode("overwrite").parquet(between)
-        (made,) = [each for each in files.files(session, between) if each.endswith(".parquet")]
-        files.replace(session, f"{between}/{made}", place)
-        files.remove(session, between)
+        bare.sortWithinPartitions("kind", "topic", "slot", "id").write.mode("overwrite").parquet(anew)
+        (made,) = [each for each in files.files(session, anew) if each.endswith(".parquet")]
+        files.replace(session, f"{anew}/{made}", place)
+        files.remove(session, anew)
 
 
 def _with_any(findings: DataFrame, gone: Matching, tellers: Matching) -> list[tuple[str, str]]:

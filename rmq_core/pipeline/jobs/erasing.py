@@ -181,7 +181,8 @@ class _Run:
                 forget(live, name, of_gone, contents)
             redacted.sweep(live)
             if self._reports:
-                erased_reports.forget(self._session, self._reports, self._options.namespace, of_gone, of_tellers)
+                reports = (self._session, self._reports, self._options.namespace, of_gone, of_tellers)
+                erased_reports.forget(*reports, between=begun is not None)
             if begun:
                 erasures.end(self._session, self._kept.path, begun, counted.transitions)
         return replace(counted, record=begun.name if begun else None)

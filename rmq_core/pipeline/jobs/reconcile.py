@@ -69,13 +69,18 @@ def _reconcile(session: SparkSession, inputs: Inputs, progress: Progress, run: s
         end_begun(inputs.options, Archive(session, inputs.archive))
     kept, folder = StoredTables(session, f"{inputs.reports}/{run}/{report.WORK}"), inputs.archive or ""
     erased = erasures.known(session, folder) if inputs.archive else None
-    files.write_text(session, f"{kept.folder}/{report.WHOSE}", inputs.options.namespace)
+    whose = f"{kept.folder}/{report.WHOSE}"
+    files.write_text(session, whose, inputs.options.namespace)
     try:
         return _reported(session, inputs, progress, run, started_ms, kept, topics)
     except BaseException as error:  # also when it is asked to end
+        erasing = isinstance(error, Exception) and (
+            files.read_text(session, whose) is None  # our tables were taken away
+            or (inputs.archive and erasures.known(session, folder) != erased)
+        )
         with suppress(Exception):  # the first error says more
             files.remove(session, kept.folder)
-        if isinstance(error, Exception) and inputs.archive and erasures.known(session, folder) != erased:
+        if erasing:
             raise PipelineError(ERASED_MEANWHILE) from error
         raise
 
