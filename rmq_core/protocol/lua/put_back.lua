@@ -142,6 +142,9 @@ end
 if #priorities > 0 then
   remember_priorities(priorities)
 end
+for letter, scored in pairs(into) do
+  stand_again(letter, scored)
+end
 count('restored', alone)
 count('repaired', alone + repaired)
 write_counts()
