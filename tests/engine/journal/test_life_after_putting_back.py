@@ -26,10 +26,10 @@ def lose_everything(journaled: Journaled) -> None:
 
 
 def back(journaled: Journaled, topic: Topic, way: str, copies: dict[bytes, bytes]) -> None:
-    """Puts copies back that wait, by a restore or by the repairs of a reconciliation."""
+    """Puts copies back, by a restore or by the repairs of a reconciliation."""
     rmq = journaled.rmq
     if way == "at once":
-        gone = [Gone(id, "w", (copy,)) for id, copy in copies.items()]
+        gone = [Gone(id, "d" if copy[:1] == b"d" else "w", (copy,)) for id, copy in copies.items()]
         assert rmq.run(put_back(rmq.keyspace, topic, 0, gone, 0)) == (len(copies), 0)
         return
     for id, copy in copies.items():
@@ -78,3 +78,32 @@ def test_what_waited_for_one_that_failed_waits_again(journaled: Journaled, way: 
     }
     back(journaled, topic, way, copies)
     assert sorted(in_order(journaled)) == (["other"] if queue == "r" else ["open", "other"])
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_journal_tells_of_the_failures_of_what_is_back(journaled: Journaled, way: str) -> None:
+    """It begins again with that, and the server may be lost once more."""
+    topic = journaled.define(journal="full")
+    failed = b'{"failures":3,"first_ms":1000,"last_ms":5000,"due_ms":0,"fingerprint":"0123456789abcdef",'
+    failed += rb'"error":"Key\",Error","message":"no \"x\", it says","worker":"w1"}'
+    later = int(time.time() * 1000 + LATER_MS)
+    copies = {
+        b"retry": b"r %d - - %d - " % (later * SHIFT + 2, len(failed)) + failed,
+        b"store": b"s 15 - - %d - " % len(failed) + failed,
+        b"dead": b"d %d - 0123456789abcdef %d - " % (later, len(failed)) + failed,
+        b"fresh": b"s 20.0 - - - - ",
+    }
+    back(journaled, topic, way, copies)
+    told = {each.id: each for each in journaled.read().transitions if each.event == "restored"}
+    assert told.keys() == copies.keys()
+    for id in (b"retry", b"store", b"dead"):
+        each = told[id]
+        known = (each.fingerprint, each.error, each.message, each.worker)
+        assert known == ("0123456789abcdef", 'Key",Error', 'no "x", it says', "w1"), id
+    assert (told[b"dead"].failures, told[b"fresh"].error, told[b"fresh"].failures) == (3, None, None)
+    # What stays beside a copy that is set right keeps its failures, too.
+    (seen,) = journaled.rmq.run(repairs.scores(journaled.rmq.keyspace, topic, [MessageRef(0, "retry")]))
+    again = Repair(MessageRef(0, "retry"), seen, repairs.as_it_is(seen), counts_lost=False)
+    assert journaled.rmq.run(repairs.set_right(journaled.rmq.keyspace, topic, [again]))[0].status == "done"
+    last = journaled.read().transitions[-1]
+    assert (last.event, last.id, last.error) == ("restored", b"retry", 'Key",Error')

@@ -12,9 +12,17 @@ local function scores_of(id)
   end
   return found
 end
-local stand_again, set_right
+local stand_again, set_right, note_back
 
 do
+  -- What the journal tells of a copy that is back: where it is and, as of every failure, how often and of what it failed,
+  -- for a journal that begins again knows nothing else of it.
+  function note_back(id, queue, score, failed, body)
+    local total, fragment = string.match(failed or '', '^{"failures":(%d+).-"due_ms":%d+,(.*)$')
+    local detail = total and described(score, tonumber(total), fragment) or score
+    note('restored', 't' .. queue, id, detail, body)
+  end
+
   local function take_away(id, letter, score)
     redis.call('ZREM', QUEUE_OF[letter], id)
     if letter == 'd' then
@@ -108,6 +116,7 @@ do
     if not live.d then
       enter_cluster(id, copy.cause or UNKNOWN, copy.score, failed or '')
     end
+    return failed
   end
 
   -- A record that somebody has spoiled tells nothing, and nothing must stumble over it.
@@ -141,18 +150,20 @@ do
     end
     note('erased', '--', id, 0)
     for _, copy in ipairs(copies) do
-      local letter = copy.queue
+      local letter, failed = copy.queue, nil
       if counts_lost and not live[letter] then
         count('restored', 1)
       end
       if letter == 'd' then
-        put_dead(id, copy, live)
+        failed = put_dead(id, copy, live)
       elseif letter == 'p' then
         put_in_flight(id, copy, waits)
+        failed = not waits and redis.call('HGET', FAILED, id)
       else
         put_waiting(id, copy, live)
+        failed = not wanted.p and redis.call('HGET', FAILED, id) -- else it may be that one's
       end
-      note('restored', 't' .. copy.queue, id, copy.score, not copy.keeps_body and (copy.body or ''))
+      note_back(id, copy.queue, copy.score, failed, not copy.keeps_body and (copy.body or ''))
     end
     forget({id}, {STORE, RETRY, PREPARE, DEAD})
   end
