@@ -174,8 +174,6 @@ class ClientCore:
         return self.on_any_topic(self._send, topic, message, allow_past)
 
     def _send(self, keyspace: Keyspace, topic: Topic, message: Any, allow_past: bool) -> Operation[Sent]:
-        if topic.is_group:
-            raise WrongKind(f"{topic.name!r} is a group of a stream: send to the topic, {split(topic.name)[0]!r}")
         if topic.is_stream:
             return entries.send(keyspace, topic, message, self.sender)
         return sending.send(keyspace, topic, message, allow_past=allow_past)

@@ -10,9 +10,10 @@ is then empty, and else who reported that failure by hand.
 
 ``route`` is two letters, from and to: ``n`` a send, ``s`` store, ``r`` retry, ``p`` prepare, ``d`` dead, ``t`` trash,
 ``-`` nowhere. ``detail`` is the score in the queue it came to, with its place there (for ``acked`` the receipt, 0 where
-there is none); for ``retried`` and ``died`` a list: score, failures, fingerprint, error, message (its first 200 bytes),
-worker, the texts as JSON escapes them. ``body`` is what the body pool holds from then on, ``""`` for none (the content
-is the id), ``false`` where it stays as it was; of a stream topic it is the entry (`model.entry_form.from_body`).
+there is none); for ``retried`` and ``died``, and ``restored`` of what had failed and was put back, a list: score,
+failures, fingerprint, error, message (its first 200 bytes), worker, the texts as JSON escapes them. ``body`` is what
+the body pool holds from then on, ``""`` for none (the content is the id), ``false`` where it stays as it was; of a
+stream topic it is the entry (`model.entry_form.from_body`).
 
 Groups are in the order in which things happened to an id; ids of one group are independent of each other.
 """

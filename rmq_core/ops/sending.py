@@ -11,6 +11,7 @@ from rmq_core.errors import BacklogFull, ContentTooLarge, InvalidMessage, WrongK
 from rmq_core.figures import digits
 from rmq_core.model.bodies import digest
 from rmq_core.model.composing import KEYWORD_OF, WHEN
+from rmq_core.model.group import split
 from rmq_core.model.ids import id_to_text
 from rmq_core.model.message import INLINE_MAX, Delay, Encoded, Message, encode
 from rmq_core.model.scores import FAIR_PRIORITY_MAX
@@ -48,6 +49,8 @@ waits for its answer."""
 
 
 def _refuse(topic: Topic, message: object) -> WrongKind | InvalidMessage:
+    if topic.is_group:
+        return WrongKind(f"{topic.name!r} is a group of a stream: send to the topic, {split(topic.name)[0]!r}")
     kind = getattr(message, "kind", None)
     if kind is None:
         return InvalidMessage(

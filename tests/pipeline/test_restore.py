@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import time
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from rmq_core.pipeline.jobs.archive import archive
 from rmq_core.pipeline.restoring.lost import LeftOut, decide
 from rmq_core.pipeline.restoring.restore import Restored, restore
 from rmq_core.pipeline.sources.options import SourceOptions
+from rmq_core.queries.trash import Trashed
 from tests.pipeline import parquet
 
 DUE = int(time.time() * 1000) + 3_600_000
@@ -106,6 +108,32 @@ def test_what_ended_without_a_journal_does_not_come_back(spark: Any, server: Emb
         assert [(each.topic, each.reason) for each in done.left_out] == [("work", "unwatched")]
         assert "Switch the journal on before you restore." in " ".join(done.sentences())
         assert held(client, "work") == {"store": {b"c"}}
+
+
+def test_failures_are_known_when_the_server_is_lost_twice(spark: Any, server: EmbeddedRedis, tmp_path: Path) -> None:
+    path, options = tmp_path / "archive", SourceOptions(server.url, "rs", (), 4)
+    with RMQ(server.url, "rs") as client:
+        client.define(Topic("work", TopicKind.FIXED_TIME, slots=1, journal=Journal.FULL, backoff_ms=60_000))
+        send(client, "work", "waits", "dies", due=1_000)
+        for each in client.take("work", 2):
+            client.nack(each, error="Broken", message="at first", delay_ms=0)
+        for each in client.take("work", 2):
+            client.reject(each, message="no use") if each.id == "dies" else client.nack(each, error="Worse")
+        before = failures(client)
+        for _ in range(2):
+            archive(spark, options, str(path), compacting=False)
+            server.client().flushall()
+            assert restore(spark, options, str(path)).restored == 2
+            assert failures(client) == before == {"waits": (2, "Worse", ""), "dies": (2, "Reject", "no use")}
+
+
+def failures(client: RMQ) -> dict[str, tuple[int, str, str]]:
+    """How often and of what they failed, of what waits and of dead letters."""
+    keys = client.keyspace.slot("work", 0)
+    pool, records = client.connection.run([("HGETALL", keys.failed), ("HGETALL", keys.dead_record)])
+    texts = dict(pool) | {id: Trashed.read(packed).failed for id, packed in dict(records).items()}
+    read = {id.decode(): json.loads(text) for id, text in texts.items()}
+    return {id: (each["failures"], each["error"], each["message"]) for id, each in read.items()}
 
 
 @pytest.mark.parametrize(("since", "put"), [("before", (0, 1)), ("after", (1, 0))])

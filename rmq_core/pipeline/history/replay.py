@@ -85,7 +85,11 @@ def _steps(events: DataFrame) -> DataFrame:
         F.when(F.col("body").isNull() & (F.col("origin") == "n") & ~F.coalesce("says", F.lit(False)), UNSAID)
         .otherwise(content_hash(F.col("body")))
         .alias("content"),
-        F.col("error").isNotNull().cast("int").alias("failed"),
+        # What was put back tells of all its failures at once.
+        F.when(F.col("error").isNull(), 0)
+        .when(F.col("event") == "restored", F.col("failures"))
+        .otherwise(1)
+        .alias("failed"),
         # The clock of the change; an entry's id may be some ms later.
         F.coalesce(F.unix_millis("at"), ms_of(F.col("position"))).alias("at_ms"),
         F.lit(None).cast("binary").alias("carried"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 from rmq_core.client.rmq import RMQ
 from rmq_core.model.scores import PRIORITY_MIN
 from rmq_core.model.topic import Topic
-from rmq_core.ops.putting_back import Gone, put_back
+from rmq_core.ops.putting_back import AT_ONCE, BYTES_AT_ONCE, CALLS_AT_ONCE, Gone, put_back
 from rmq_core.pipeline.findings.repair_data import packed_copy
+from rmq_core.pipeline.restoring.arrivals import Arrivals, Reached
 from rmq_core.pipeline.sources.options import SourceOptions
 
 if TYPE_CHECKING:
@@ -29,25 +30,38 @@ _LETTERS = {"waiting": "w", "in_flight": "f", "dead": "d"}
 
 
 def putter(
-    options: SourceOptions, topics: list[Topic], since_ms: int, *, inline: bool = False
+    options: SourceOptions,
+    topics: list[Topic],
+    since_ms: int,
+    reached: Mapping[tuple[str, int], Reached],
+    *,
+    inline: bool = False,
 ) -> Callable[[Iterator[pyarrow.RecordBatch]], Iterator[pyarrow.RecordBatch]]:
     """For ``mapInArrow``: rows of `COLUMNS` in, of a message one behind the other, and those of a slot together; out
     comes of each topic (`RESULT`) how many copies there are in each state, how many were put back, and how many were
-    there. ``inline``: a copy without a body has its id for its content; else it is not put."""
+    there. ``reached``: of slots in which it is looked for what is sent meanwhile. ``inline``: a copy without a body has
+    its id for its content; else it is not put."""
     definitions = {topic.name: topic for topic in topics}
 
     def put(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
         import pyarrow as pa
 
         with RMQ(options.url, options.namespace, allow_eviction=True, retry_for_ms=options.retry_for_ms) as client:
+            arrivals = dict[tuple[str, int], Arrivals]()
             for several in _whole_messages(batches):
                 found = Counter[tuple[str, str]]()
                 for (name, slot), rows in groupby(several, itemgetter(0, 1)):
                     topic = definitions[name]
+                    if (name, slot) in reached and (name, slot) not in arrivals:
+                        arrivals[name, slot] = Arrivals(client, topic, slot, reached[name, slot])
                     gone = _gone(rows, topic, _now_ms(client), found, inline=inline)
-                    back, there = client.run(put_back(client.keyspace, topic, slot, gone, since_ms))
-                    found[name, RESTORED] += back
-                    found[name, PRESENT] += there
+                    for some in _chunks(gone):
+                        left, ended = some, 0
+                        if news := arrivals.get((name, slot)):
+                            left, ended = _without(some, news.ids())
+                        back, there = client.run(put_back(client.keyspace, topic, slot, left, since_ms))
+                        found[name, RESTORED] += back
+                        found[name, PRESENT] += there + ended
                 columns = [[name for name, _ in found], [what for _, what in found], list(found.values())]
                 yield pa.record_batch(columns, names=["topic", "what", "copies"])
 
@@ -92,6 +106,32 @@ def _gone(
             found[name, "retrying" if copy == "waiting" and queue == "r" else copy] += 1
         if copies:
             yield Gone(id_, had, tuple(copies))
+
+
+def _chunks(messages: Iterable[Gone]) -> Iterator[list[Gone]]:
+    some, size = list[Gone](), 0
+    for each in messages:
+        some.append(each)
+        size += sum(map(len, each.copies))
+        if len(some) >= AT_ONCE * CALLS_AT_ONCE or size >= BYTES_AT_ONCE * CALLS_AT_ONCE:
+            yield some
+            some, size = [], 0
+    if some:
+        yield some
+
+
+def _without(messages: list[Gone], sent: set[bytes]) -> tuple[list[Gone], int]:
+    """Of messages that were sent again only the dead letters are put back, whatever became of them; and how many
+    copies are not."""
+    left, others = list[Gone](), 0
+    for each in messages:
+        if each.id in sent:
+            dead = tuple(copy for letter, copy in zip(each.had, each.copies, strict=True) if letter == "d")
+            others += len(each.copies) - len(dead)
+            each = Gone(each.id, "d" * len(dead), dead)
+        if each.copies:
+            left.append(each)
+    return left, others
 
 
 def _now_ms(client: RMQ) -> int:

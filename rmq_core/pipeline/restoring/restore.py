@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from rmq_core.client.rmq import RMQ
 from rmq_core.errors import PipelineError
 from rmq_core.model.group import is_group_name
-from rmq_core.model.topic import Topic
+from rmq_core.model.topic import Journal, Topic
 from rmq_core.pipeline.archive import data_set
 from rmq_core.pipeline.archive.archived import Archive
 from rmq_core.pipeline.archive.lock import RestoreLock
@@ -24,6 +24,7 @@ from rmq_core.pipeline.history.replay import MESSAGE, SLOT
 from rmq_core.pipeline.progress import QUIET, Progress
 from rmq_core.pipeline.reading import History, load
 from rmq_core.pipeline.restoring import rehearsal as of_rehearsal
+from rmq_core.pipeline.restoring.arrivals import Reached, reached
 from rmq_core.pipeline.restoring.lost import LeftOut, candidates
 from rmq_core.pipeline.restoring.put_back import COLUMNS, PRESENT, RESTORED, RESULT, WITHOUT_CONTENT, putter
 from rmq_core.pipeline.restoring.rehearsal import Rehearsal
@@ -143,11 +144,12 @@ def _restore(
         topics = topics if dry_run else _define(options, topics)
         names = [each.name for each in topics]
         known = [name for name in names if name in here or not dry_run]
+        before = {} if dry_run else reached(options, [topic for topic in topics if topic.journal is not Journal.OFF])
         journal = _journal(session, options, known)  # first: what is archived meanwhile must be in one of both
         history = History(session, names, kept.pinned(), journal, deletions)
         wanted, alone, left_out = candidates(options, topics, history)
     found = Restored(0, 0, 0, tuple(defined), alone, left_out, tuple(sorted(deleted)), streams)
-    return _put(session, options, topics, wanted, found, since_ms, progress, dry_run=dry_run, inline=inline)
+    return _put(session, options, topics, wanted, found, since_ms, before, progress, dry_run=dry_run, inline=inline)
 
 
 def _rehearse(
@@ -170,7 +172,7 @@ def _rehearse(
         topics, new = (topics, ()) if dry_run else of_rehearsal.defined(target, topics)
     streams = tuple(topic.name for topic in archived if topic.is_stream)
     found = Restored(0, 0, 0, new, 0, left_out, (), streams, into=rehearsal.into)
-    return _put(session, target, topics, wanted, found, since_ms, progress, dry_run=dry_run, inline=inline)
+    return _put(session, target, topics, wanted, found, since_ms, {}, progress, dry_run=dry_run, inline=inline)
 
 
 def _put(
@@ -180,6 +182,7 @@ def _put(
     wanted: DataFrame,
     found: Restored,
     since_ms: int,
+    before: dict[tuple[str, int], Reached],
     progress: Progress,
     *,
     dry_run: bool,
@@ -200,7 +203,7 @@ def _put(
         tasks = int(session.conf.get("spark.sql.shuffle.partitions") or 1)
         rows = wanted.select(*hashes, *COLUMNS).repartition(tasks, "of_message")
         rows = rows.sortWithinPartitions("of_slot", "of_message").select(*COLUMNS)
-        put = rows.mapInArrow(putter(options, topics, since_ms, inline=inline), RESULT)
+        put = rows.mapInArrow(putter(options, topics, since_ms, before, inline=inline), RESULT)
         counts = _by_topic(put.groupBy("topic", "what").agg(F.sum("copies").alias("copies")))
     restored, present = (sum(each.pop(what, 0) for each in counts.values()) for what in (RESTORED, PRESENT))
     unknown = _all(counts, WITHOUT_CONTENT)

@@ -89,7 +89,7 @@ local function put_alone(id, copy)
     add(priorities, id, copy.priority)
   end
   note('erased', '--', id, 0)
-  note('restored', 't' .. copy.queue, id, score, body)
+  note_back(id, copy.queue, score, copy.failed, body)
 end
 
 local back, present, repaired, alone = 0, 0, 0, 0
@@ -141,6 +141,9 @@ if #failures > 0 then
 end
 if #priorities > 0 then
   remember_priorities(priorities)
+end
+for letter, scored in pairs(into) do
+  stand_again(letter, scored)
 end
 count('restored', alone)
 count('repaired', alone + repaired)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rmq_core import Delivery, MessageFilter, StreamMessage, Topic, errors
+from rmq_core import Delivery, MessageFilter, PriorityMessage, StreamMessage, Topic, errors
 from tests.engine.conformance.bench import Bench
 from tests.engine.conformance.grouped import GROUP, sample, stream, texts
 
@@ -200,10 +200,17 @@ async def test_a_group_that_was_made_only_in_part_is_completed(bench: Bench) -> 
 async def test_what_is_no_group_is_refused(bench: Bench) -> None:
     await stream(bench, ("statistics",))
     await bench.topic()
-    with pytest.raises(
-        errors.WrongKind, match="'events@statistics' is a group of a stream: send to the topic, 'events'"
+    timed = PriorityMessage("a", priority=20)
+    for send in (
+        lambda: bench.q.send(GROUP, "a"),
+        lambda: bench.q.send(GROUP, timed),
+        lambda: bench.q.send_many(GROUP, ["a"]),
+        lambda: bench.q.send_many(GROUP, [timed]),
     ):
-        await bench.q.send(GROUP, "a")
+        with pytest.raises(
+            errors.WrongKind, match="'events@statistics' is a group of a stream: send to the topic, 'events'"
+        ):
+            await send()
     with pytest.raises(errors.WrongKind, match="'work' is a priority topic"):
         await bench.q.define_group("work", "statistics")
     for call in (lambda: bench.q.take("events@nobody"), lambda: bench.control.set_position("events@nobody", "end")):

@@ -8,6 +8,15 @@ local function number_places(n)
   return (redis.call('HGET', STATS, 'sent') or 0) + redis.call('HINCRBY', STATS, 'placed', n) - n
 end
 
+-- Something has a place that was given elsewhere, as on a server that was lost: what comes from now on comes behind it.
+local function number_after(score)
+  local used = (math.ceil(score) - score) * PLACES_PER_PRIORITY
+  local behind = used - (redis.call('HGET', STATS, 'sent') or 0) - (redis.call('HGET', STATS, 'placed') or 0)
+  if behind > 0 then
+    redis.call('HINCRBY', STATS, 'placed', string.format('%.0f', behind))
+  end
+end
+
 local function priority_place(priority, number)
   return priority - (number % PLACES_PER_PRIORITY) / PLACES_PER_PRIORITY
 end

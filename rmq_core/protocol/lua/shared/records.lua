@@ -65,3 +65,19 @@ local function put_into_pools(id, record)
     remember_priorities({id, record.priority})
   end
 end
+
+-- What the journal tells of a failure beside the score: how many, and what a person can tell it by.
+local TEXT_MOST = 200
+
+local function described(score, failures, fragment)
+  if not JOURNALING then
+    return nil
+  end
+  -- Inside JSON's strings no quote follows a comma.
+  local text, worker = string.match(fragment, '"message":"(.-)","worker":"(.-)"')
+  return {
+    score, failures, string.match(fragment, '^"fingerprint":"(%x+)"') or '',
+    string.match(fragment, '"error":"(.-)","message":') or '', string.sub(text or '', 1, TEXT_MOST),
+    changed_by and '' or worker or '', -- a worker's name stands beside the entry, once
+  }
+end

@@ -1,0 +1,101 @@
+"""What is sent again and ends while a restore runs is in no queue; its old copy stays away, whatever became of it."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from rmq_core import RMQ, Control, FixedTimeMessage, Topic, TopicKind
+from rmq_core.errors import PipelineError
+from rmq_core.model.topic import Journal
+from rmq_core.pipeline.restoring import arrivals
+from rmq_core.pipeline.restoring.arrivals import Arrivals, reached
+from rmq_core.pipeline.restoring.put_back import COLUMNS, putter
+from rmq_core.pipeline.sources.options import SourceOptions
+from tests.pipeline.test_restore import held
+
+NAMES = ("done", "cancelled", "waits", "flies", "lost")
+
+
+@pytest.fixture
+def topic(client: RMQ) -> Topic:
+    return client.define(Topic("busy", TopicKind.FIXED_TIME, slots=1, journal=Journal.EVENTS))
+
+
+@pytest.fixture
+def options(client: RMQ, redis_server: Any) -> SourceOptions:
+    return SourceOptions(redis_server.url, client.keyspace.namespace, (), 4)
+
+
+def send(client: RMQ, *names: str) -> None:
+    client.send_many("busy", [FixedTimeMessage("news", due_ms=1_000, key=name) for name in names], allow_past=True)
+
+
+def rows(copies: list[tuple[str, str]]) -> Any:
+    """Of messages that were lost: (id, which copy), as a restore has them."""
+    now_ms = int(time.time() * 1000)
+    usual = dict.fromkeys(COLUMNS) | {"topic": "busy", "slot": 0, "score": now_ms, "failures": 0, "body": b""}
+    queues = {"waiting": "s", "in_flight": "p", "dead": "d"}
+    several = [usual | {"id": id.encode(), "copy": copy, "queue": queues[copy]} for id, copy in copies]
+    kinds = {"slot": pa.int32(), "body": pa.binary(), "id": pa.binary(), "exact": pa.float64()}
+    return pa.record_batch([pa.array([each[name] for each in several], kinds.get(name)) for name in COLUMNS], COLUMNS)
+
+
+def put(options: SourceOptions, topic: Topic, before: Any, copies: list[tuple[str, str]]) -> dict[str, int]:
+    given = iter([rows(copies)])
+    found = Counter[str]()
+    for told in putter(options, [topic], int(time.time() * 1000) - 60_000, before)(given):
+        found.update(dict(zip(told.column("what").to_pylist(), told.column("copies").to_pylist(), strict=True)))
+    return found
+
+
+def test_what_came_and_ended_meanwhile_does_not_come_back(client: RMQ, topic: Topic, options: SourceOptions) -> None:
+    send(client, "before")
+    client.ack(client.take("busy"))
+    before = reached(options, [topic])
+    send(client, "done")
+    client.ack(client.take("busy"))
+    send(client, "flies")
+    client.take("busy")
+    send(client, "waits", "cancelled")
+    Control(client).cancel("busy", ["cancelled"])
+    copies = [(name, "waiting") for name in NAMES]
+    copies += [("done", "in_flight"), ("done", "dead"), ("before", "waiting")]
+    told = put(options, topic, before, sorted(copies))
+    assert held(client, "busy") == {
+        "store": {b"waits", b"lost", b"before"},  # what had ended before the journal was read, the history tells
+        "prepare": {b"flies"},
+        "dead": {b"done"},
+    }
+    assert (told["restored"], told["present"]) == (3, 5)
+
+
+def test_each_time_it_is_asked_it_reads_on(
+    client: RMQ, topic: Topic, options: SourceOptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(arrivals, "ENTRIES_AT_ONCE", 2)
+    asked = Arrivals(client, topic, 0, reached(options, [topic])["busy", 0])
+    assert asked.ids() == set()
+    for number in range(5):
+        send(client, f"m{number}")
+        client.ack(client.take("busy"))
+    assert asked.ids() == {b"m%d" % number for number in range(5)}
+    send(client, "later")
+    assert len(asked.ids()) == len(asked.ids()) == 6
+
+
+def test_a_journal_that_is_trimmed_meanwhile_is_no_journal(client: RMQ, topic: Topic, options: SourceOptions) -> None:
+    asked = Arrivals(client, topic, 0, reached(options, [topic])["busy", 0])
+    send(client, "a")
+    send(client, "b")
+    key = client.keyspace.slot("busy", 0).journal
+    client.connection.run([("XTRIM", key, "MAXLEN", "=", 1)])
+    with pytest.raises(PipelineError, match="topic 'busy', slot 0, was trimmed while it was restored: run it again"):
+        asked.ids()
+    client.connection.run([("XTRIM", key, "MAXLEN", "=", 0)])
+    with pytest.raises(PipelineError, match="was trimmed"):
+        Arrivals(client, topic, 0, reached(options, [topic])["busy", 0]._replace(sent=0, journaled=0)).ids()
