@@ -11,7 +11,7 @@ from benchmarks.harness import PrivateRedis, Report, Series, at_most, repeats_fo
 from benchmarks.pipeline_data import WARM_UP
 from rmq_core.pipeline.session import open_session
 
-SIZES, QUICK = (100_000, 1_000_000, 10_000_000), (2_000, 20_000)
+SIZES, QUICK = (100_000, 1_000_000, 5_000_000, 10_000_000), (2_000, 20_000)
 ONCE = 2_000_000
 """Of more messages than these one turn is enough: what it says is minutes, not noise."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import islice
 from typing import NamedTuple
 
 from rmq_core.model.topic import Topic
@@ -13,7 +12,7 @@ from rmq_core.protocol.takes import policy
 
 AT_ONCE = 500
 BYTES_AT_ONCE = 1_048_576
-CALLS_AT_ONCE = 4
+"""Of one call: the server does nothing else meanwhile."""
 
 
 class Gone(NamedTuple):
@@ -30,14 +29,10 @@ def put_back(
 ) -> Operation[tuple[int, int]]:
     """Puts back every copy that no queue has by now: how many were put, how many were there. Each message is looked at
     and put in one step of the server. ``since_ms``: what was taken from then on may have been sent again, and beside
-    that nothing that waited is put."""
-    back = present = 0
+    that nothing that waited is put. All go at once: ``messages`` are as many as there is room for."""
     keys, fixed = keyspace.slot_keys(topic.name, slot), (*policy(topic), keyspace.wake(topic.name), slot, since_ms)
-    calls = (Call(script("put_back"), keys, tuple(args), fixed) for args in _arguments(messages))
-    while several := list(islice(calls, CALLS_AT_ONCE)):
-        for put, there in (yield several):
-            back, present = back + put, present + there
-    return back, present
+    replies = yield [Call(script("put_back"), keys, tuple(args), fixed) for args in _arguments(messages)]
+    return sum(put for put, _ in replies), sum(there for _, there in replies)
 
 
 def _arguments(messages: Iterable[Gone]) -> Iterator[list[bytes | str]]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from rmq_core.client.rmq import RMQ
 from rmq_core.model.scores import PRIORITY_MIN
 from rmq_core.model.topic import Topic
-from rmq_core.ops.putting_back import AT_ONCE, BYTES_AT_ONCE, CALLS_AT_ONCE, Gone, put_back
+from rmq_core.ops.putting_back import AT_ONCE, BYTES_AT_ONCE, Gone, put_back
 from rmq_core.pipeline.findings.repair_data import packed_copy
 from rmq_core.pipeline.restoring.arrivals import Arrivals, Reached
 from rmq_core.pipeline.sources.options import SourceOptions
@@ -26,6 +26,7 @@ COLUMNS = (
 """Of the rows of `putter`, each a copy; in this order."""
 RESULT = "topic string, what string, copies long"
 RESTORED, PRESENT, WITHOUT_CONTENT = "restored", "present", "without_content"
+CALLS_AT_ONCE = 4
 _LETTERS = {"waiting": "w", "in_flight": "f", "dead": "d"}
 
 

@@ -92,8 +92,10 @@ export function evidence(/** @type {Record<string, any>} */ values) {
 }
 
 function shown(/** @type {string} */ name, /** @type {any} */ value) {
-  if (name === "what") return value.map((/** @type {string} */ each) => DIFFERS[each] ?? each).join(", ");
-  if (Array.isArray(value)) return value.length ? value.join(", ") : gettext("nowhere");
+  if (Array.isArray(value)) {
+    const words = name === "what" ? value.map((each) => DIFFERS[each] ?? each) : value;
+    return words.length ? words.join(", ") : gettext("nowhere");
+  }
   if (typeof value === "boolean") return value ? gettext("yes") : gettext("no");
   if (typeof value === "object") return JSON.stringify(value);
   if (name.endsWith("event")) return EVENTS[value] ?? value;
