@@ -27,7 +27,7 @@ def test_the_topic_the_slot_and_the_message_say_it(open_page: Open, queue: Queue
     expect(panel).to_contain_text("as of")
     queue.control.pause(topic)
     expect(panel.locator("strong")).to_contain_text("It is paused")
-    expect(panel.get_by_role("listitem")).to_contain_text("No worker listens to it")
+    expect(panel.get_by_role("listitem").first).to_contain_text("No worker listens to it")
     queue.control.resume(topic)
     page.keyboard.press("Escape")
     expect(panel).to_be_hidden()
