@@ -1,4 +1,4 @@
-"""``python -m rmq_core.pipeline archive|erase|reconcile|restore|serve|package``."""
+"""``python -m rmq_core.pipeline archive|erase|reconcile|restore|serve|package|keep-classes``."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from rmq_core.pipeline import shipping
 from rmq_core.pipeline.findings import verdicts
 from rmq_core.pipeline.interrupts import asked_to_end, end_on_sigterm
 from rmq_core.pipeline.program import commands, erase_command
+from rmq_core.pipeline.program.keep_classes import keep_classes
 from rmq_core.pipeline.program.serving import serve
 from rmq_core.pipeline.sentences import sentence, was_interrupted
 from rmq_core.pipeline.session import log_file, open_session
@@ -76,6 +77,10 @@ def parser(program: str) -> argparse.ArgumentParser:
     sub.add_argument("--log", metavar="FILE", help="where Spark's own output goes")
     sub = several.add_parser("package", help="write what spark-submit takes: rmq_core.zip and a program")
     sub.add_argument("folder", type=Path, help="where to")
+    sub = several.add_parser(
+        "keep-classes", help="keep what Java loads for Spark, so that it starts sooner from then on"
+    )
+    sub.add_argument("--log", metavar="FILE", help="where Spark's own output goes")
     return root
 
 
@@ -135,6 +140,16 @@ def _package(folder: Path) -> int:
     return 0
 
 
+def _keep_classes(log: str | None) -> int:
+    try:
+        kept = keep_classes(log)
+    except PipelineError as error:
+        print(error, file=sys.stderr)
+        return 1
+    print(f"{kept} ({kept.stat().st_size >> 20} MiB): Spark's Java starts from it")
+    return 0
+
+
 def _log(given: argparse.Namespace) -> None:
     """The sentence is for people; whatever Spark said belongs to those who look for the cause."""
     logger, as_json = logging.getLogger("rmq_core.pipeline"), given.progress == "json" and not given.log
@@ -162,6 +177,8 @@ def main(arguments: Sequence[str] | None = None, program: str = "python -m rmq_c
     if given.command == "package":
         return _package(given.folder)
     end_on_sigterm()
+    if given.command == "keep-classes":
+        return _keep_classes(given.log)
     if given.command == "serve":
         return _serve(given, program)
     return _guarded(given, lambda: run(given))

@@ -19,18 +19,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from rmq_core.embedded.java import find_java
+from rmq_core.embedded.java import Java, find_java
 from rmq_core.errors import EmbeddedServerError, PipelineError
-from rmq_core.pipeline import shipping
+from rmq_core.pipeline import class_cache, shipping
 from rmq_core.pipeline.sentences import sentence
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LOCAL = "local[*]"
+JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 ENDS_WITHIN_S = 10.0
 CONNECT_PORT = 15002
 CONNECT_WITHIN_S = 10.0
+# On two cores the collector that stops everything for a moment costs less than the one that works beside it.
+COLLECTOR = "-XX:+UseParallelGC"
 _SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
@@ -63,8 +66,6 @@ _LOCAL_SETTINGS = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.memory": "1300m",
-    # On two cores the collector that stops everything for a moment costs less than the one that works beside it.
-    "spark.driver.extraJavaOptions": "-XX:+UseParallelGC",
     "spark.sql.shuffle.partitions": "8",
     # What one task would do in a second or two, both cores do in half of that.
     "spark.sql.adaptive.advisoryPartitionSizeInBytes": "16m",
@@ -92,8 +93,10 @@ def open_session(
         os.environ.pop("SPARK_REMOTE", None)  # to Spark an empty one is one, too
         target = os.environ.get("SPARK_MASTER") or LOCAL
         _look_for_master(target)
-        wanted = _SETTINGS | _OWN_DRIVER | {"spark.master": target} | (_LOCAL_SETTINGS if _is_local(target) else {})
-        _find_programs()
+        wanted = _SETTINGS | _OWN_DRIVER | {"spark.master": target}
+        java = _find_programs()
+        if _is_local(target):
+            wanted |= _LOCAL_SETTINGS | {JAVA_OPTIONS: f"{COLLECTOR} {class_cache.used(java)}".strip()}
     builder = SparkSession.builder.appName(name)
     for key, value in (wanted | dict(settings or {})).items():
         builder = builder.config(key, value)
@@ -124,20 +127,28 @@ def _is_news(record: logging.LogRecord) -> bool:
     return "while sending command" not in record.getMessage()
 
 
+def in_this_process() -> bool:
+    """Whether a session that is opened now has its Spark here."""
+    remote = os.environ.get("SPARK_REMOTE") or "PYSPARK_GATEWAY_PORT" in os.environ
+    return not remote and _is_local(os.environ.get("SPARK_MASTER") or LOCAL)
+
+
 def _is_local(master: str) -> bool:
     return master.startswith("local")
 
 
-def _find_programs() -> None:
+def _find_programs() -> Java:
     """Java for what this process starts, and Python for what that starts (on executors too, if it is there)."""
     try:
-        os.environ.update(find_java().environment)
+        java = find_java()
     except EmbeddedServerError as error:
         raise PipelineError(f"Spark needs Java: {error}") from error
+    os.environ.update(java.environment)
     # Else several of Java's threads get a heap of the C library's each, of which most stays empty: 140 MiB.
     os.environ.setdefault("MALLOC_ARENA_MAX", "2")
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    return java
 
 
 def _reached(remote: str) -> dict[str, str]:
