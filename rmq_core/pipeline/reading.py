@@ -38,6 +38,7 @@ class StoredTables:
     session: SparkSession
     folder: str
     frames: dict[str, DataFrame] = field(default_factory=dict)
+    empty: set[str] = field(default_factory=set)
 
     def write(self, name: str, frame: DataFrame) -> DataFrame:
         """Computes and stores a table; gives it back as stored."""
@@ -46,21 +47,33 @@ class StoredTables:
         return self.put(name, self.session.read.schema(frame.schema).parquet(f"{self.folder}/{name}"))
 
     def write_seldom(self, name: str, frame: DataFrame) -> DataFrame:
-        """The same for one that mostly has no rows: then Spark leaves out what follows from it."""
+        """The same for one that mostly has no rows: then Spark leaves out what follows from it (see `has_rows`)."""
         stored = self.write(name, frame)
-        return self.put(name, stored.where("false")) if stored.isEmpty() else stored
+        return self._put_empty(name, stored.where("false")) if stored.isEmpty() else stored
 
     def keep(self, name: str, frame: DataFrame) -> DataFrame:
         """Computes a table of a row or so per slot; gives it back as part of the plan, or as stored where that is many:
         of a few rows each file costs more than all the work."""
         rows = frame.toArrow()
         here = self.session.createDataFrame(rows, frame.schema)
+        if not rows.num_rows:
+            return self._put_empty(name, here)
         return self.put(name, here) if rows.num_rows <= FEW else self.write(name, here)
 
     def put(self, name: str, frame: DataFrame) -> DataFrame:
         """Names a table that follows from those that are stored."""
         self.frames[name] = frame
+        self.empty.discard(name)
         return frame
+
+    def _put_empty(self, name: str, frame: DataFrame) -> DataFrame:
+        self.put(name, frame)
+        self.empty.add(name)
+        return frame
+
+    def has_rows(self, name: str) -> bool:
+        """False where a table is known to have none: what follows from it need not even be planned."""
+        return name not in self.empty
 
     def read(self, name: str) -> DataFrame:
         """A table that was stored, or named."""

@@ -61,6 +61,8 @@ def judge(judged: Judged, snapshot: DataFrame, history: History) -> None:
     kept, state = judged.kept, history.state
     slot_ledgers = kept.keep("slot_ledgers", verdicts.slot_ledgers(snapshot))
     known = state.table("accounts") if state else None
+    if known is not None:
+        known = kept.keep("known_accounts", known)
     starts = accounts.starts(known) if known is not None else None
     lively = accounts.with_lives(kept.put("events", history.news()), starts)
     new = kept.keep("new_accounts", accounts.accounts(lively, twice=True))

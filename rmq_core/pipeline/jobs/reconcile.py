@@ -113,9 +113,11 @@ def _reported(
             during.enter_context(few_rows(session))
         with progress.stage("replay", session):
             judged = Judged(topics, inputs, kept, readers, reached)
-            suspected = kept.write_seldom("findings", _without_repetition(judged, snapshot, history, ledger))
+            found = _without_repetition(judged, snapshot, history, ledger)
         with progress.stage("findings", session):
-            written = report.write_findings(confirmed(suspected, inputs.options), f"{inputs.reports}/{run}")
+            if kept.has_rows("suspects"):
+                found = confirmed(kept.write_seldom("findings", found), inputs.options)
+            written = report.write_findings(found, f"{inputs.reports}/{run}")
         with progress.stage("report", session):
             read = sums.written(kept, history, f"{inputs.reports}/{run}", run)
             described = _described(inputs, names, ledger)
@@ -149,19 +151,21 @@ def _ledger(session: SparkSession, inputs: Inputs, names: list[str], kept: Store
 
 def findings(judged: Judged, snapshot: DataFrame, history: History, ledger: Ledger | None = None) -> DataFrame:
     """Every finding, unconfirmed. Stores what `judge` does. Raises `Repeated`."""
-
     session, kept, topics = history.session, judged.kept, judged.topics
     judge(judged, snapshot, history)
     slot_ledgers, holes, suspects, messages = map(kept.read, ("slot_ledgers", "holes", "suspects", "messages"))
     miscounted = counters.miscounted(kept.read("accounts"), kept.read("whole"), slot_ledgers, suspects)
     several = [
-        verdicts.misplaced(suspects, holes, {topic.name: topic.slots for topic in topics}),
-        verdicts.impossible(suspects),
-        verdicts.orphans(suspects),
-        verdicts.stuck(suspects),
-        verdicts.overdue(suspects),
         verdicts.ledgers(slot_ledgers, suspects, [topic.name for topic in topics if topic.is_stream], miscounted),
     ]
+    if kept.has_rows("suspects"):
+        several += [
+            verdicts.misplaced(suspects, holes, {topic.name: topic.slots for topic in topics}),
+            verdicts.impossible(suspects),
+            verdicts.orphans(suspects),
+            verdicts.stuck(suspects),
+            verdicts.overdue(suspects),
+        ]
     if ledger is not None:
         silent = [topic.name for topic in topics if topic.journal is Journal.OFF]
         named = [row.topic for row in ledger.rows.select("topic").distinct().collect()]
@@ -172,10 +176,13 @@ def findings(judged: Judged, snapshot: DataFrame, history: History, ledger: Ledg
         events = history.whole(named, ledger.since_ms)
         compared = kept.write("contents", contents.compared(ledger, events, holes)) if ledger.says_contents else None
         several.append(of_business.business(ledger, events, here, holes, misplaced, compared))
-    several.append(gaps.findings(holes))
+    if ledger is not None or kept.has_rows("holes"):
+        several.append(gaps.findings(holes))
     result = several[0]
     for more in several[1:]:
         result = result.union(more)
+    if not kept.has_rows("suspects"):  # of a slot there is nothing to attach, nor to look at again
+        return result
     kinds = {topic.name: topic.timed for topic in topics}
     bare = kept.write_seldom("bare_findings", result)
     return repair_data.attached(bare, suspects, told(judged, history), kinds)

@@ -34,7 +34,7 @@ def written(kept: StoredTables, history: History, folder: str, run: str) -> dict
     new, every = _events(kept)
     if state is None:
         return {"events": new}
-    before = known("accounts")
+    before = kept.read("known_accounts") if state.known else None
     said: dict[str, Any] = {
         "events": new,
         "events_known": every - new,
