@@ -40,7 +40,7 @@ const NAMES = {
   place_found: gettext("Place found"),
   prepare: gettext("Receipt"),
   priority: gettext("Priority"),
-  queue: gettext("Waited in"),
+  queue: gettext("State"),
   queues: gettext("Found in"),
   readers: gettext("Readers"),
   reason: gettext("Reason"),
@@ -71,6 +71,19 @@ const DIFFERS = {
   queue: NAMES.queue,
   taken_ms: NAMES.taken_ms,
 };
+const PLACED = ["expected", "extra", "found", "missing", "queue", "queues"];
+const [WAITING, RETRYING, IN_FLIGHT, DEAD] = [
+  gettext("waiting"),
+  gettext("retrying"),
+  gettext("in flight"),
+  gettext("dead"),
+];
+/** Copies and queues, and the letters of these in journals.
+ * @type {Record<string, string>} */
+const PLACES = {
+  ...{ waiting: WAITING, store: WAITING, s: WAITING, retry: RETRYING, r: RETRYING },
+  ...{ in_flight: IN_FLIGHT, prepare: IN_FLIGHT, p: IN_FLIGHT, dead: DEAD, d: DEAD },
+};
 const MOMENTS = ["last_ms", "died_ms", "taken_ms", "at_ms"];
 const ELSEWHERE = ["advice", "repaired_by"];
 const VALUE_MAX = 300;
@@ -91,16 +104,19 @@ export function evidence(/** @type {Record<string, any>} */ values) {
   );
 }
 
-function shown(/** @type {string} */ name, /** @type {any} */ value) {
-  if (Array.isArray(value)) {
-    const words = name === "what" ? value.map((each) => DIFFERS[each] ?? each) : value;
-    return words.length ? words.join(", ") : gettext("nowhere");
-  }
+/** A value of the evidence of that name, in words. */
+export function shown(/** @type {string} */ name, /** @type {any} */ value) {
+  const words = name === "what" ? DIFFERS : PLACED.includes(name) ? PLACES : name.endsWith("event") ? EVENTS : {};
+  if (Array.isArray(value)) return value.map((each) => inWords(words, each)).join(", ") || gettext("nowhere");
+  if (typeof value === "string") return inWords(words, value);
   if (typeof value === "boolean") return value ? gettext("yes") : gettext("no");
   if (typeof value === "object") return JSON.stringify(value);
-  if (name.endsWith("event")) return EVENTS[value] ?? value;
   if (name.endsWith("_ms")) return value > LONG_AGO_MS ? dateTime(value) : duration(value);
   return typeof value === "number" ? exact(value) : String(value);
+}
+
+function inWords(/** @type {Record<string, string>} */ words, /** @type {any} */ value) {
+  return Object.hasOwn(words, value) ? words[value] : String(value);
 }
 
 /** When it happened, or else was seen; null where the evidence does not say. */
