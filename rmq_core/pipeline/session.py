@@ -65,7 +65,7 @@ _OWN_DRIVER = {
 _LOCAL_SETTINGS = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.memory": "1300m",
+    "spark.driver.memory": "1240m",
     "spark.sql.shuffle.partitions": "8",
     # What one task would do in a second or two, both cores do in half of that.
     "spark.sql.adaptive.advisoryPartitionSizeInBytes": "16m",
