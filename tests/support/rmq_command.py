@@ -22,20 +22,27 @@ ROOT = Path(__file__).parents[2]
 PATIENCE_S = 120
 
 
-def rmq(*arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
+def rmq(*arguments: str, umask: int | None = None, **environ: str) -> subprocess.CompletedProcess[str]:
     """What it says and how it ends, with nothing in its environment but that."""
     kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
     with tempfile.TemporaryDirectory() as folder:
         out, err = Path(folder, "out"), Path(folder, "err")
-        given = {"arguments": arguments, "environ": {**kept, **environ}, "streams": (out, err)}
+        given = {"arguments": arguments, "environ": {**kept, **environ}, "umask": umask, "streams": (out, err)}
         code = Program(_run, given).wait(PATIENCE_S)
         return subprocess.CompletedProcess(arguments, code, out.read_text(), err.read_text())
 
 
-def _run(arguments: tuple[str, ...], environ: dict[str, str], streams: tuple[Path, Path]) -> None:
+def manage(*arguments: str, umask: int | None = None, **environ: str) -> subprocess.CompletedProcess[str]:
+    """A command of Django's."""
+    return rmq("console", *arguments, umask=umask, **environ)
+
+
+def _run(arguments: tuple[str, ...], environ: dict[str, str], umask: int | None, streams: tuple[Path, Path]) -> None:
     for number, path in enumerate(streams, 1):
         with path.open("wb") as file:
             os.dup2(file.fileno(), number)
+    if umask is not None:
+        os.umask(umask)
     os.environ.clear()
     os.environ |= environ
     os.chdir(ROOT)
