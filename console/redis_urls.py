@@ -7,7 +7,7 @@ from typing import Any
 from redis import Redis
 from redis.sentinel import Sentinel
 
-from rmq_core.transport.redis_url import RedisURL
+from rmq_core.transport.redis_url import DRIVER, RedisURL
 
 PUBSUB_OPTIONS = {"socket_timeout": None, "socket_connect_timeout": 5, "health_check_interval": 15}
 
@@ -44,7 +44,7 @@ def job_connection(url: str) -> Redis:
     """What RQ works through."""
     target = RedisURL(url)
     if target.scheme != "sentinel":
-        return Redis.from_url(url)
+        return Redis.from_url(url, driver_info=DRIVER)
     make: Any = Sentinel
     sentinel = make(target.hosts, sentinel_kwargs=target.sentinel_options, **target.options)
     found: Redis = sentinel.master_for(target.service)

@@ -28,6 +28,7 @@ from rmq_core.client.control import Control
 from rmq_core.client.inspector import Inspector
 from rmq_core.client.rmq import RMQ
 from rmq_core.errors import ConfigurationError
+from rmq_core.fake_scripts import keep_compiled
 from rmq_core.hooks.hook import Hook
 from rmq_core.model.composing import Content, SendOptions
 from rmq_core.model.delivery import Delivery
@@ -122,6 +123,7 @@ class _Clock:
         class Connection(fakeredis.FakeRedisConnection):
             def _connect(self) -> Any:
                 session = super()._connect()
+                keep_compiled(session)
                 session.time = queue_time  # a command is the session's method of that name
                 add = session.xadd
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from tests.conftest import pytest_runtest_setup
 from tests.support.keys import keys_of, remove_keys_of
 from tests.support.missing import missing
 from tests.support.proxy import TcpProxy
-from tests.support.scheduling import APART, FIRST
+from tests.support.scheduling import APART, FIRST, Together
 from tests.support.waiting import wait_until, wait_until_async
 
 
@@ -56,6 +57,16 @@ async def test_wait_until_async_takes_functions_and_coroutines() -> None:
 
 def test_what_is_begun_first_is_there() -> None:
     assert [scope for scope in (*FIRST, *APART) if not (Path(__file__).parents[1] / scope).exists()] == []
+
+
+def test_a_folder_that_is_cut_goes_to_two_processes_and_what_is_apart_to_its_own() -> None:
+    part = partial(Together._split_scope, object.__new__(Together))
+    assert part("tests/console/browser/test_copied.py::a") == part("tests/console/browser/test_alerts.py::b[tests/x]")
+    second = part("tests/console/browser/test_truth.py::a")
+    assert second == part("tests/console/browser/test_fair_topic.py::a") == "tests/console/browser/test_fair_topic.py"
+    assert part("tests/ownership/test_why.py::a") == "tests/ownership/"
+    assert part(f"{APART[0]}::a") == APART[0]
+    assert part("tests/test_support.py::a") == "tests/test_support.py"
 
 
 def test_keys_of_a_namespace_are_found_and_removed(redis_server: EmbeddedRedis, namespace: str) -> None:

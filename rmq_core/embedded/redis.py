@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 import redis
 from redis.backoff import NoBackoff
+from redis.driver_info import DriverInfo
 from redis.retry import Retry
 
 from rmq_core.embedded.folder import DataFolder
@@ -22,6 +23,8 @@ from rmq_core.embedded.server import EmbeddedServer
 from rmq_core.errors import EmbeddedServerError
 from rmq_core.private_files import write_private
 
+DRIVER = DriverInfo()
+"""Each connection would read of it in the files of the installed redis-py."""
 PASSWORD_FILE = "password"
 CLUSTER_BUS_OFFSET = 10_000
 ALLOCATOR = "glibc.malloc.mxfast=0:glibc.malloc.tcache_count=4096"
@@ -120,7 +123,7 @@ class EmbeddedRedis(EmbeddedServer):
 
     def client(self, **options: Any) -> redis.Redis:
         """A plain connection for setting up and looking: answers bytes, gives up after 5 s, never repeats."""
-        defaults: dict[str, Any] = {"socket_timeout": 5, "retry": Retry(NoBackoff(), 0)}
+        defaults: dict[str, Any] = {"socket_timeout": 5, "retry": Retry(NoBackoff(), 0), "driver_info": DRIVER}
         return redis.Redis.from_url(self.url, **(defaults | options))
 
     def _ready(self) -> bool:

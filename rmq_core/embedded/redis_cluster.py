@@ -10,7 +10,7 @@ from typing import Any, Self
 import redis
 
 from rmq_core.embedded.ports import LOOPBACK
-from rmq_core.embedded.redis import EmbeddedRedis
+from rmq_core.embedded.redis import DRIVER, EmbeddedRedis
 from rmq_core.embedded.redis_config import ConfigValue
 from rmq_core.embedded.replication import COPIED_AT_ONCE, in_step, replication
 from rmq_core.embedded.server import EmbeddedGroup
@@ -85,7 +85,8 @@ class EmbeddedCluster(EmbeddedGroup):
 
     def client(self, **options: Any) -> redis.RedisCluster:
         """A plain cluster connection for setting up and looking; answers bytes, gives up after 5 s."""
-        return redis.RedisCluster.from_url(self._running_node().url, **({"socket_timeout": 5} | options))
+        defaults = {"socket_timeout": 5, "driver_info": DRIVER}
+        return redis.RedisCluster.from_url(self._running_node().url, **(defaults | options))
 
     def _all(self) -> Sequence[EmbeddedRedis]:
         return self.nodes

@@ -11,6 +11,7 @@ from redis.asyncio.retry import Retry as AsyncRetry
 from redis.asyncio.sentinel import Sentinel as AsyncSentinel
 from redis.backoff import NoBackoff
 from redis.cluster import ClusterNode, RedisCluster
+from redis.driver_info import DriverInfo
 from redis.retry import Retry
 from redis.sentinel import Sentinel
 
@@ -25,6 +26,8 @@ FAILOVER_TIMEOUT_S = 2.0
 """The same for servers that have a successor ready: a dead one must not be waited for much longer than that takes."""
 SENTINEL_TIMEOUT_S = 0.8
 """For each Sentinel: the next one is asked when one is silent."""
+DRIVER = DriverInfo()
+"""What the server is told of us; each connection would look that up in the files of the installed redis-py."""
 SCHEMES = "redis://, rediss://, unix://, sentinel:// or cluster://"
 
 
@@ -91,11 +94,10 @@ class RedisURL:
     def _common(self, retry: Any) -> dict[str, Any]:
         # No replays by redis-py itself: see `rmq_core.transport.retry`.
         timeout = FAILOVER_TIMEOUT_S if self.scheme == "sentinel" else SOCKET_TIMEOUT_S
-        return {"socket_timeout": timeout, "socket_connect_timeout": timeout, "retry": retry, **self.options}
+        return {**_options(timeout, retry), **self.options}
 
     def _sentinel_kwargs(self, retry: Any) -> dict[str, Any]:
-        timeout = SENTINEL_TIMEOUT_S
-        return {"socket_timeout": timeout, "socket_connect_timeout": timeout, "retry": retry, **self.sentinel_options}
+        return {**_options(SENTINEL_TIMEOUT_S, retry), **self.sentinel_options}
 
     def open(self) -> Any:
         """A synchronous redis-py client."""
@@ -132,6 +134,10 @@ class RedisURL:
     def _bare(self) -> str:
         """The URL without its options, which `read_options` has read."""
         return self.url.removeprefix("redis+").partition("?")[0]
+
+
+def _options(timeout_s: float, retry: Any) -> dict[str, Any]:
+    return {"socket_timeout": timeout_s, "socket_connect_timeout": timeout_s, "retry": retry, "driver_info": DRIVER}
 
 
 def unlock(client: Any, *nodes: Any) -> None:

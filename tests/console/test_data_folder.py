@@ -5,32 +5,22 @@ from __future__ import annotations
 import os
 import stat
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from redis import AuthenticationError, Redis
 
-from console.config.environment import BASE_DIR
 from rmq_core.embedded.redis import EmbeddedRedis
 from tests.console.stack import Stack
 from tests.embedded.test_privacy import open_to_others
+from tests.support.rmq_command import manage as command
 from tests.support.servers import server_of
 from tests.support.waiting import wait_until
 
 
 def manage(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """A command in a process with a careless umask."""
-    return subprocess.run(
-        [sys.executable, "manage.py", *arguments],
-        cwd=BASE_DIR,
-        env={"PATH": os.environ["PATH"], "RMQ_DATA_DIR": str(folder)},
-        umask=0,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+    return command(*arguments, umask=0, RMQ_DATA_DIR=str(folder))
 
 
 def test_a_new_folder_and_its_database_are_private(tmp_path: Path) -> None:

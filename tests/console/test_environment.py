@@ -17,6 +17,7 @@ import rmq_core
 from console.config.environment import BASE_DIR, Environment, read_environment
 from console.redis_urls import channel_layer_host, job_connection
 from console.variables import FORMER, FORMER_END, renamed
+from tests.support.rmq_command import manage
 
 KEY = "0123456789-abcdefghijklmnopqrstuvwxyz-ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -143,23 +144,17 @@ def test_the_options_of_a_sentinel_url_reach_channels_and_the_jobs() -> None:
     assert (jobs.connection_kwargs["password"], jobs.connection_kwargs["ssl_ca_certs"]) == ("servers", "/ca")
 
 
-def manage(*arguments: str, folder: Path, **environ: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(BASE_DIR / "manage.py"), *arguments]
-    base = {"PATH": os.environ["PATH"], "RMQ_DATA_DIR": str(folder)}
-    return subprocess.run(command, env=base | environ, capture_output=True, text=True, check=False, timeout=60)
-
-
 def test_the_command_line_says_what_is_wrong_without_a_stack_trace(tmp_path: Path) -> None:
-    ended = manage("check", folder=tmp_path, RMQ_TIME_ZONE="Nowhere")
+    ended = manage("check", RMQ_DATA_DIR=str(tmp_path), RMQ_TIME_ZONE="Nowhere")
     assert ended.returncode == 1
     assert "RMQ_TIME_ZONE" in ended.stderr
     assert "Traceback" not in ended.stderr
 
 
 def test_the_defaults_pass_the_deployment_check_but_for_the_key(tmp_path: Path) -> None:
-    ended = manage("check", "--deploy", "--fail-level", "WARNING", folder=tmp_path, RMQ_SECRET_KEY=KEY)
+    ended = manage("check", "--deploy", "--fail-level", "WARNING", RMQ_DATA_DIR=str(tmp_path), RMQ_SECRET_KEY=KEY)
     assert ended.returncode == 0, ended.stderr
-    without = manage("check", "--deploy", folder=tmp_path)
+    without = manage("check", "--deploy", RMQ_DATA_DIR=str(tmp_path))
     assert without.returncode == 1
     assert "console.E001" in without.stderr
 
@@ -230,7 +225,7 @@ def test_children_of_up_get_the_new_names() -> None:
 
 
 def test_the_settings_and_the_job_worker_answer_to_their_former_names(tmp_path: Path) -> None:
-    checked = manage("check", folder=tmp_path, DJANGO_SETTINGS_MODULE="console.settings")
+    checked = manage("check", RMQ_DATA_DIR=str(tmp_path), DJANGO_SETTINGS_MODULE="console.settings")
     assert (checked.returncode, "is now console.config.settings" in checked.stderr) == (0, True), checked.stderr
-    asked = manage("rqworker", "mail", folder=tmp_path)
+    asked = manage("rqworker", "mail", RMQ_DATA_DIR=str(tmp_path))
     assert "there is no job queue mail: there are default and pipeline" in asked.stderr

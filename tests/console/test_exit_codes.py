@@ -14,8 +14,8 @@ from rmq_core.cli.main import ENGINE, main
 from rmq_core.cli.shell import Shell
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.pipeline.__main__ import main as run_pipeline
-from tests.console.test_rmq_command import rmq as installed
 from tests.support.proxy import TcpProxy
+from tests.support.rmq_command import rmq
 
 HUGE = "9" * 20
 LISTENERS = "tests.engine.lone_listener"
@@ -240,7 +240,7 @@ def ended(line: str, folder: Path) -> int:
             return run_pipeline([command, *arguments])
         if command in ("up", "token", "recurring", "console"):
             folder.chmod(0o700)
-            ran = installed(command, *arguments, RMQ_DATA_DIR=str(folder))
+            ran = rmq(command, *arguments, RMQ_DATA_DIR=str(folder))
             assert "Traceback" not in ran.stderr and ran.stderr
             return ran.returncode
         return main([command, *arguments])

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -16,6 +14,7 @@ from rq.suspension import suspend
 from console.config.environment import BASE_DIR
 from console.usecases.job_queue import OPERATIONS, RUNS, queue_of
 from rmq_core.embedded.redis import EmbeddedRedis
+from tests.support.rmq_command import manage
 
 ENQUEUE = "from console.usecases.job_queue import enqueue_operation; enqueue_operation('{}')"
 OPERATION = "00000000-0000-4000-8000-00000000000{}"
@@ -33,10 +32,7 @@ class Console:
         self.manage("migrate", "-v0")
 
     def manage(self, *arguments: str) -> str:
-        command = [sys.executable, "manage.py", *arguments]
-        ran = subprocess.run(
-            command, cwd=BASE_DIR, env=self._environ, capture_output=True, text=True, check=False, timeout=120
-        )
+        ran = manage(*arguments, **self._environ)
         assert ran.returncode == 0, ran.stderr
         return ran.stdout + ran.stderr
 

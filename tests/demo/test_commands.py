@@ -22,6 +22,7 @@ from console.engine import engine
 from rmq_core import RMQ, Topic, TopicKind
 from rmq_core.embedded.redis import EmbeddedRedis
 from tests.support.console_options import set_options
+from tests.support.rmq_command import manage as command
 from tests.support.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
@@ -41,8 +42,7 @@ def environ(redis_server: EmbeddedRedis, namespace: str, tmp_path: Path) -> dict
 
 
 def manage(environ: dict[str, str], *args: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "manage.py", *args]
-    return subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, timeout=60, check=False)
+    return command(*args, **environ)
 
 
 def test_replay_runs_until_it_is_told_to_stop(rmq: RMQ, environ: dict[str, str]) -> None:

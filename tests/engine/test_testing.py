@@ -53,6 +53,16 @@ def test_nothing_is_logged(queue: TestQueue, caplog: pytest.LogCaptureFixture) -
     assert caplog.records == []
 
 
+def test_what_runs_again_is_not_compiled_again(queue: TestQueue) -> None:
+    """Or a test of a hundred messages would take a second."""
+    send(queue, "a")
+    (session,) = {each.get_socket() for each in queue.rmq.connection.client.connection_pool._available_connections}
+    kept = session._server._lua_runtime._compiled.cache_info
+    before = kept()
+    send(queue, "b")
+    assert (kept().misses, kept().hits > before.hits) == (before.misses, True)
+
+
 def test_outcomes_count_as_in_a_worker(queue: TestQueue) -> None:
     outcomes = {"fine": None, "bad": ValueError("no"), "never": Reject("no"), "later": Retry(delay_ms=60_000)}
     released: list[str] = []

@@ -27,6 +27,7 @@ _STARTER.set_forkserver_preload(
         "tests.engine.worker.poison_program",
         "tests.engine.worker.rate_program",
         "tests.ownership.program",
+        "tests.support.rmq_command",
     ]
 )
 

@@ -102,7 +102,7 @@ async def bench(request: pytest.FixtureRequest, namespace: str, client_of: Calla
     journal = JOURNALS[BENCHES_AT[flavour, deployment] % len(JOURNALS)]
     make_client = None
     if deployment == "fakeredis":
-        server = fakeredis.FakeServer()
+        server = request.getfixturevalue("fake_server")
         raw = fakeredis.FakeRedis(server=server)
         kind = fakeredis.FakeRedis if flavour == "sync" else fakeredis.FakeAsyncRedis
         url, make_client = "redis://fake", lambda: kind(server=server)

@@ -123,10 +123,9 @@ class ClockedFake(ClockedRedis, fakeredis.FakeRedis):
     """The same clock for scripts that run inside the process."""
 
 
-def test_the_cells_on_fakeredis(namespace: str) -> None:
+def test_the_cells_on_fakeredis(namespace: str, fake_server: fakeredis.FakeServer) -> None:
     """Without the combinations with the trash, and each with one kind: the scripts treat them as they do on Redis."""
-    server = fakeredis.FakeServer()
-    client, plain = ClockedFake(server=server), fakeredis.FakeRedis(server=server)
+    client, plain = ClockedFake(server=fake_server), fakeredis.FakeRedis(server=fake_server)
     client.move(0)
     for copies in ALL:
         if not copies.trash:
@@ -135,6 +134,7 @@ def test_the_cells_on_fakeredis(namespace: str) -> None:
             walker = walker_on(client, plain, namespace, kind, "mixed")
             walk(walker, copies)
             walker.clear()
+    client.forget()
 
 
 def test_every_operation_of_the_documented_table_is_walked() -> None:
