@@ -19,7 +19,7 @@ import shutil, sys
 sys.prefix = sys.argv[1]
 from rmq_core.pipeline.__main__ import main
 from rmq_core.pipeline.program import keep_classes
-keep_classes._a_bit_of_everything = lambda session, folder: session.range(3).count()
+keep_classes._a_bit_of_everything = lambda session, folder: None
 if sys.argv[3:]:
     keep_classes._record = lambda options, folder, log: shutil.copy(sys.argv[3], options.rpartition("=")[2])
 raise SystemExit(main(["keep-classes", "--log", sys.argv[2]]))
@@ -60,7 +60,7 @@ def test_spark_starts_from_what_was_kept_and_without_what_was_cut_off(prefix: Pa
     kept.chmod(0o600)
     with kept.open("r+b") as file:
         file.truncate(kept.stat().st_size // 2)
-    assert run(LOOK, prefix) == "[] 3"
+    assert class_cache.used(find_java()) == ""
     assert run(KEEP, prefix, kept, code=1).startswith("Spark does not start from what Java kept: ")
     assert [*kept.parent.iterdir()] == [kept]
 

@@ -27,7 +27,7 @@ CUT = {
 """Of these, what comes from such a file on is in another process, with servers of its own: all of one folder would take
 longer than all tests do, divided by four."""
 
-APART = ("tests/pipeline/test_standalone.py", "tests/pipeline/test_starting.py")
+APART = tuple(f"tests/pipeline/test_{name}.py" for name in ("class_cache", "standalone", "starting"))
 """Of these folders, what starts a Spark of its own and would only make the longest row of tests longer."""
 
 FIRST = (
