@@ -18,6 +18,7 @@ from rmq_core.embedded.folder import DataFolder
 from rmq_core.embedded.java import find_java
 from rmq_core.embedded.ports import LOOPBACK, free_port
 from rmq_core.embedded.process import ServerProcess
+from tests.support.spark import BRIEF
 
 START_S = 120
 _DEPLOY = "org.apache.spark.deploy"
@@ -59,7 +60,7 @@ class Standalone:
 
     def __init__(self, environment: dict[str, str]) -> None:
         java = find_java().environment
-        daemon = {"SPARK_DAEMON_MEMORY": "256m", "SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+        daemon = {"SPARK_DAEMON_MEMORY": "256m", "SPARK_DAEMON_JAVA_OPTS": BRIEF}
         env = environment | java | daemon
         self.url = f"spark://{LOOPBACK}:{(port := free_port())}"
         self._folders = [DataFolder(None, "spark-master"), DataFolder(None, "spark-worker")]

@@ -1,47 +1,57 @@
 """An erasure that is killed, at whatever it was about to write or remove: whoever comes next ends it, or it is run
 again; nothing is left of the person, and the record says that it is done only when it is.
 
-``ERASING=every`` kills it at every step; else at some.
+Python is between two calls of Java then, so what a kill leaves behind is the files as they are, which are copied while
+an erasure lives; and leases, which run out. ``ERASING=every`` goes on from every step; else from some.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
-import subprocess
-import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import DataFrameWriter
 
 from rmq_core import RMQ, Addressed, Topic, TopicKind
 from rmq_core.embedded.redis import EmbeddedRedis
-from rmq_core.pipeline.archive import erasures
+from rmq_core.pipeline import files
+from rmq_core.pipeline.archive import erasures, redacted
 from rmq_core.pipeline.archive.archived import Archive
+from rmq_core.pipeline.archive.compaction import FileSystem
 from rmq_core.pipeline.jobs.archive import archive
 from rmq_core.pipeline.jobs.erasing import erase
 from rmq_core.pipeline.jobs.reconcile import Inputs, reconcile
 from rmq_core.pipeline.sources.options import SourceOptions
 from rmq_core.protocol.keys import slot_for
-from tests.docs.blocks import ROOT
 
 EVERY = os.environ.get("ERASING") == "every"
 BOB = next(name for name in ("bob", "bea", "ben", "bill") if slot_for(name.encode(), 2) != slot_for(b"ann", 2))
 """In another slot than Ann."""
 LEFT = {"lost": 2, "slot_ledger": 1}
 """Bob's, one of which has told of Ann; and her slot counted one more than it holds."""
+PARTS = ("archive", "reports")
+WRITERS: tuple[tuple[Any, str], ...] = (
+    (files, "write_text"),
+    (files, "remove"),
+    (FileSystem, "remove"),
+    (DataFrameWriter, "parquet"),
+    (DataFrameWriter, "json"),
+    (Path, "replace"),
+)
+"""What changes anything."""
 
 
 @dataclass
 class Prepared:
-    """An archive and a closing state with messages of Ann, one of which Redis has lost; as before each kill."""
+    """An archive and a closing state with messages of Ann, one of which Redis has lost."""
 
     spark: Any
-    server: EmbeddedRedis
     options: SourceOptions
     folder: Path
 
@@ -49,26 +59,22 @@ class Prepared:
     def archive(self) -> Path:
         return self.folder / "archive"
 
-    def begin(self, nth: int) -> list[str]:
-        """An erasure that is killed at that step, or lives (0), and a reconciliation meanwhile; what it said."""
-        for name in ("archive", "reports"):
-            shutil.rmtree(self.folder / name, ignore_errors=True)
-        shutil.copytree(self.folder / "before", self.archive)
-        # Of a run that was killed.
-        shutil.copytree(self.folder / "before" / "events", self.folder / "reports" / "killed" / "work" / "journal")
-        gateway = self.spark.sparkContext._gateway.gateway_parameters
-        environment = os.environ | {
-            **{"PYSPARK_GATEWAY_PORT": str(gateway.port), "PYSPARK_GATEWAY_SECRET": gateway.auth_token},
-            "RECONCILES": f"{self.folder}/reports",
-        }
-        words = [self.options.url, self.options.namespace, str(self.archive), str(nth), "ann"]
-        program = [sys.executable, "-m", "tests.pipeline.killed_erasing", *words]
-        done = subprocess.run(program, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-        assert done.returncode == (-9 if nth else 0), done.stderr
-        with self.server.client() as raw, RMQ(self.server.url, self.options.namespace) as client:
-            for role in ("archive", "restore"):  # as if the leases of the one that was killed had run out
-                raw.delete(client.keyspace.election(role)[0])
-        return done.stdout.splitlines()
+    def erase(self) -> None:
+        erase(
+            *(self.spark, self.options, str(self.archive)),
+            slot_bases=[b"ann"],
+            reason="asked",
+            reports=f"{self.folder}/reports",
+        )
+
+    def keep(self, name: str) -> None:
+        for each in PARTS:
+            shutil.copytree(self.folder / each, self.folder / name / each)
+
+    def bring_back(self, name: str) -> None:
+        for each in PARTS:
+            shutil.rmtree(self.folder / each)
+            shutil.copytree(self.folder / name / each, self.folder / each)
 
     def is_applied(self) -> bool:
         """Whether readers of the archive see it."""
@@ -114,37 +120,68 @@ def prepared(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[P
             client.send("orders", f"for {basis}", priority=50, key=name, slot_basis=basis, if_done=then)
             if name == "ann-1":
                 client.ack(client.take("orders", 1))
-        archive(spark, options, f"{folder}/before", compacting=False)
-        assert reconcile(spark, Inputs(options, f"{folder}/before", f"{folder}/reports"))["counts"] == {}
+        prepared = Prepared(spark, options, folder)
+        archive(spark, options, str(prepared.archive), compacting=False)
+        assert prepared.reconcile() == {}
+        # Of a run that was killed.
+        shutil.copytree(prepared.archive / "events", folder / "reports" / "killed" / "work" / "journal")
         for slot in range(2):
             raw.delete(client.keyspace.slot("orders", slot).store, client.keyspace.slot("orders", slot).body)
-        yield Prepared(spark, server, options, folder)
+        yield prepared
 
 
-def test_whoever_comes_next_ends_it(prepared: Prepared) -> None:
-    def again() -> None:
-        options, reports = prepared.options, f"{prepared.folder}/reports"
-        erase(prepared.spark, options, str(prepared.archive), slot_bases=[b"ann"], reason="asked", reports=reports)
+def lives(prepared: Prepared, patched: pytest.MonkeyPatch) -> list[str]:
+    """An erasure; and a reconciliation that begins when it is noted, and closes its books, on all that the archive had,
+    before it is applied. The steps, before each of which the files are kept, under its number."""
+    steps, commit, erasing = list[str](), redacted.commit, True
 
+    def counted(act: Callable[..., Any]) -> Callable[..., Any]:
+        def counting(*given: Any, **more: Any) -> Any:
+            if erasing:
+                steps.append(f"{act.__qualname__} {' '.join(str(each)[-60:] for each in given)}")
+                prepared.keep(str(len(steps)))
+            return act(*given, **more)
+
+        return counting
+
+    def after_a_run(*given: Any) -> None:
+        nonlocal erasing
+        erasing = False
+        reconcile(
+            prepared.spark,
+            Inputs(prepared.options, str(prepared.archive), f"{prepared.folder}/reports", from_scratch=True),
+        )
+        erasing = True
+        commit(*given)
+
+    with patched.context() as here:
+        here.setattr(redacted, "commit", after_a_run)
+        for owner, name in WRITERS:
+            here.setattr(owner, name, counted(getattr(owner, name)))
+        prepared.erase()
+    return steps
+
+
+def test_whoever_comes_next_ends_it(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
     def archived() -> None:
         archive(prepared.spark, prepared.options, str(prepared.archive))
 
     def reconciled() -> None:
         assert prepared.reconcile() == LEFT
 
-    *steps, total = prepared.begin(0)
+    steps = lives(prepared, monkeypatch)
     prepared.is_done()
-    assert len(steps) == int(total) >= 20
+    assert len(steps) >= 20
     last = next(nth for nth, step in enumerate(steps, 1) if step.startswith("DataFrameWriter.json"))
     nth_of = {step.split()[0]: nth for nth, step in enumerate(steps, 1)}
-    some = {last: again, last + 1: archived, nth_of["FileSystem.remove"]: reconciled, int(total): again}
-    for nth in range(1, int(total) + 1) if EVERY else some:
-        prepared.begin(nth)
+    some = {last: prepared.erase, last + 1: archived, nth_of["FileSystem.remove"]: reconciled}
+    some[len(steps)] = prepared.erase
+    for nth in range(1, len(steps) + 1) if EVERY else some:
+        prepared.bring_back(str(nth))
         print(nth, steps[nth - 1])
         assert prepared.is_applied() == (nth > last), steps[nth - 1]
         if any(each.done_ms for each in prepared.records()):
             prepared.nothing_is_left()
-        ending = some.get(nth) or (again if nth < last else (archived, reconciled, again)[nth % 3])
+        ending = some.get(nth) or (prepared.erase if nth < last else (archived, reconciled, prepared.erase)[nth % 3])
         ending()
         prepared.is_done()
-    assert prepared.reconcile() == LEFT

@@ -181,7 +181,6 @@ def test_what_others_say_of_erased_messages_goes(spark: Any, server: EmbeddedRed
         right = Repair(ref, tuple(data["seen"]), tuple(data["copies"]), data["counts_lost"])
         (result,) = client.run(repairs.set_right(client.keyspace, client.topic("pay"), [right]))
         assert result.status == "done"
-        assert reconcile(spark, inputs)["counts"] == CUT
 
         # As it was before, elsewhere: what was erased is not sent any more.
         past = restore(spark, options, str(path), rehearsal=Rehearsal("erm-then", then))

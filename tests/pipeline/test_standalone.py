@@ -31,8 +31,11 @@ from tests.support.waiting import wait_until
 
 SETTINGS = spark.SETTINGS | {
     "spark.executor.memory": "512m",
-    "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.executor.extraJavaOptions": spark.BRIEF,
+    "spark.executor.extraClassPath": spark.asked_first(),
     "spark.sql.shuffle.partitions": "1",
+    "spark.default.parallelism": "1",
+    "spark.sql.adaptive.enabled": "false",
 }
 JOBS_S = 600
 HOUR_MS = 3_600_000

@@ -5,15 +5,16 @@ from __future__ import annotations
 import importlib.util
 from pathlib import Path
 
-JAVA = " ".join(
+BRIEF = " ".join(
     (
         *("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"),
         # Nobody doubts the classes of published jars, and proving each sound is a sixth of a short job.
         *("-XX:+UnlockDiagnosticVMOptions", "-XX:-BytecodeVerificationRemote"),
-        # Room from the beginning: with less the collector runs all the time, and compiled code is thrown away.
-        *("-Xms768m", "-Xmn384m", "-XX:MetaspaceSize=256m", "-XX:ReservedCodeCacheSize=240m"),
     )
 )
+"""For any Java that lives for a test."""
+# Room from the beginning: with less the collector runs all the time, and compiled code is thrown away.
+JAVA = f"{BRIEF} -Xms768m -Xmn384m -XX:MetaspaceSize=256m -XX:ReservedCodeCacheSize=240m"
 """For a driver."""
 
 MOST_CLASSES = ("scala-library", "spark-catalyst", "spark-sql", "spark-core", "hadoop-client-api", "spark-common-utils")

@@ -134,7 +134,7 @@ def forged(place: Place) -> set[Found]:
     return {("impossible_transition", id)}
 
 
-@further("the running number of a slot was set back, and it went on", pairs=False)
+@further("the running number of a slot was set back, and it went on", topic="repeated", pairs=False)
 def set_back(place: Place) -> set[Found]:
     assert place.raw.hincrby(place.keys().stats, "journaled", -1)
     place.say("later", "after")

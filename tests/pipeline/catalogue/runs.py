@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import io
+import json
 import time
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +18,8 @@ from console.usecases.runs.repairs import RepairRequest
 from rmq_core.model.scores import SHIFT
 from rmq_core.pipeline.findings.verdicts import OVERDUE_MS
 from rmq_core.pipeline.jobs.archive import archive
-from rmq_core.pipeline.jobs.reconcile import Inputs, reconcile
+from rmq_core.pipeline.jobs.reconcile import STAGES, Inputs, reconcile
+from rmq_core.pipeline.progress import Progress
 from rmq_core.pipeline.sources.options import SourceOptions
 from tests.console.operations.desk import Desk
 from tests.pipeline.catalogue.faults import GAP, Fault, Found
@@ -27,6 +31,25 @@ REPAIRS = ("set_right", "move", "requeue", "correct_counters", "drop_orphan", "t
 
 
 WITHOUT_PROOF = {"journal_gap", "stuck_in_prepare", "overdue"}
+PAIRED = "-pairs"
+"""Ends the names of topics of which a run from scratch finds what is planted; of others it is found on top of a closing
+state."""
+Rows = list[dict[str, Any]]
+
+
+def topic_of(group: Group, n: int) -> str:
+    """The name of the topic in which it is planted."""
+    return (max(fault.topic for fault in group) or f"alone{n}") + (PAIRED if len(group) > 1 else "")
+
+
+def message_of(row: dict[str, Any]) -> tuple[Any, ...]:
+    return row["topic"], row["slot"], row["id"]
+
+
+def staying(rows: Rows) -> Rows:
+    """What has no repair; but not where that of another finding of the same message mends it, too."""
+    mended = {message_of(row) for row in rows if row["id"] and row["repair"] != "none"}
+    return [row for row in rows if row["repair"] == "none" and message_of(row) not in mended]
 
 
 def slots_of(group: Group) -> int:
@@ -67,7 +90,7 @@ class Run:
         self.spark, self.desk, self.folder = spark, desk, folder
         client, topics = desk.queue.client, dict[str, list[int]]()
         for n, group in enumerate(groups):
-            topics.setdefault(max(fault.topic for fault in group) or f"alone{n}", []).append(n)
+            topics.setdefault(topic_of(group, n), []).append(n)
         places: dict[int, Place] = {}
         for topic, here in topics.items():
             kind, of, first = groups[here[0]][0].kind, sum(slots_of(groups[n]) for n in here), 0
@@ -95,9 +118,16 @@ class Run:
         self.archive()
 
     def close(self) -> None:
-        """A reconciliation closes its books on that, and finds no more than there is."""
-        early = [{each for one in group for each in one.early(place)} for place, group in self.groups]
-        self.compare(self.reconcile("before"), early)
+        """A reconciliation closes its books on that, but for the pairs, and finds no more than there is."""
+        names = tuple(topic for topic in self.inputs.options.topics if not topic.endswith(PAIRED))
+        inputs = replace(self.inputs, options=replace(self.inputs.options, topics=names))
+        early = [
+            {each for one in group for each in one.early(place)} if place.topic in names else set()
+            for place, group in self.groups
+        ]
+        rows, summary = self.reconcile("before", inputs)
+        assert summary["read"]["closed"]
+        self.compare(rows, early)
 
     def archive(self) -> None:
         archive(self.spark, self.inputs.options, str(self.inputs.archive))
@@ -127,14 +157,34 @@ class Run:
             self.inputs = replace(self.inputs, ledgers=(f"{self.folder}/ledger.csv",))
         return wanted
 
-    def reconcile(self, name: str, *, from_scratch: bool = False) -> list[dict[str, Any]]:
-        inputs = replace(self.inputs, run=name, from_scratch=from_scratch)
-        summary = reconcile(self.spark, inputs)
-        rows: list[dict[str, Any]] = pq.read_table(f"{inputs.reports}/{name}/findings").to_pylist()  # type: ignore[no-untyped-call]
-        assert len(rows) == summary["findings"]
+    def reconcile(self, name: str, inputs: Inputs | None = None) -> tuple[Rows, dict[str, Any]]:
+        inputs, out = replace(inputs or self.inputs, run=name), io.StringIO()
+        summary = reconcile(self.spark, inputs, Progress(STAGES, json_lines=True, out=out))
+        folder = Path(inputs.reports) / name
+        rows: Rows = pq.read_table(folder / "findings").to_pylist()  # type: ignore[no-untyped-call]
+        assert len(rows) == len({(*message_of(row), row["kind"]) for row in rows}) == summary["findings"]
         for row in rows:
             assert row["repair"] != "none" or "why" in row["evidence"] or "advice" in row["evidence"]
-        return rows
+        several = Counter(message_of(row) for row in rows if row["id"] and row["repair"] != "none")
+        assert {*several.values()} <= {1}, "one message gets no contrary repairs"
+        percents = [json.loads(line)["percent"] for line in out.getvalue().splitlines()]
+        assert percents == sorted(percents) and percents[-1] == 100
+        assert summary == json.loads((folder / "summary.json").read_text())
+        assert not (folder / "work").exists()
+        return rows, summary
+
+    def read_rightly(self, name: str, read: dict[str, Any]) -> None:
+        """What is known is not read again, but of topics whose files somebody has touched; and the figures."""
+        scratch = {topic: why for topic, why in read["from_scratch"].items() if not topic.startswith("alone")}
+        topics = {place.topic for place, _ in self.groups if not place.topic.startswith("alone")}
+        paired = {topic for topic in topics if topic.endswith(PAIRED)}
+        touched = {"edited": "files of the archive have changed", "repeated": "running numbers came a second time"}
+        wanted = {topic: why for topic, why in touched.items() if topic in topics}
+        assert scratch == dict.fromkeys(paired, "no closing state has it yet") | wanted
+        table = pq.read_table(f"{self.inputs.reports}/{name}/topics")  # type: ignore[no-untyped-call]
+        figures = {row["topic"]: (row["sent"], row["acked"]) for row in table.to_pylist()}
+        booked = sum(place.topic == "booked" for place, _ in self.groups)
+        assert figures.get("booked", (0, 0)) == (18 * booked, 3 * booked)
 
     def compare(self, rows: list[dict[str, Any]], wanted: list[set[Found]]) -> list[set[str]]:
         """Fails where something else was found than wanted; returns the repairs of each group."""
@@ -152,7 +202,7 @@ class Run:
             ):
                 odd.append(f"{[fault.words for fault in group]}: wanted {expected}, found:")
                 odd += [f"    {row['kind']} {row['id']} {row['evidence']}" for row in here]
-            repairs.append({row["repair"] for row in here})
+            repairs.append({row["repair"] for row in here if row["repair"] != "none" or row in staying(here)})
         odd += [f"beside all: {row}" for row in left]
         assert not odd, "\n".join(odd)
         return repairs
@@ -162,6 +212,10 @@ class Run:
         run_reports.take_in(run)
         failed = []
         for repair in REPAIRS:
+            wanted = Finding.objects.filter(run=run, repair=repair).count()
+            if wanted:
+                forecast = repairs.preview(self.desk.actor, RepairRequest(run, repair, reason="a test"))
+                assert dict(forecast.outcomes) == {"done": wanted}, repair
             while Finding.objects.filter(run=run, repair=repair, operation=None).exists():  # some topics at once
                 for operation in repairs.start(self.desk.actor, RepairRequest(run, repair, reason="a test")):
                     done = self.desk.finish(operation)
@@ -175,21 +229,27 @@ class Run:
         return failed
 
 
-def prove(run: Run, *, closed: bool) -> list[tuple[set[Found], set[str]]]:
-    """Plants, finds exactly that, repairs it, and finds nothing more but what has no repair; returns what was found of
-    each group, and how it is repaired. ``closed``: on top of what a run knew before."""
+def prove(run: Run) -> list[tuple[set[Found], set[str]]]:
+    """Plants, finds exactly that on top of what a run knew before, repairs it, and finds nothing more but what has no
+    repair; returns what was found of each group, and how it is repaired."""
     run.live()
-    if closed:
-        run.close()
+    run.close()
     wanted = run.plant()
     first = Reconciliation.objects.create(state="done", username="chief")
-    rows = run.reconcile(str(first.pk))
+    rows, summary = run.reconcile(str(first.pk))
     repairs = run.compare(rows, wanted)
+    run.read_rightly(str(first.pk), summary["read"])
+    assert not (summary["complete"] and any(GAP in each for each in wanted))
     assert not (failed := run.repair(first)), "\n".join(failed)
-    stays = {(row["topic"], row["slot"], row["kind"], row["id"]) for row in rows if row["repair"] == "none"}
+    stays = {(*message_of(row), row["kind"]) for row in staying(rows)}
     left = [
-        {(kind, id) for kind, id in found for slot in (*place.slots, None) if (place.topic, slot, kind, id) in stays}
+        {(kind, id) for kind, id in found for slot in (*place.slots, None) if (place.topic, slot, id, kind) in stays}
         for (place, _), found in zip(run.groups, wanted, strict=True)
     ]
-    run.compare(run.reconcile("after"), left)
+    rows, after = run.reconcile("after")
+    run.compare(rows, left)
+    for kind, changes in after["changes"].items():
+        stayed = sum(row["kind"] == kind for row in rows)
+        gone = summary["counts"].get(kind, 0) - stayed
+        assert changes == {"appeared": 0, "stayed": stayed, "gone": gone}, kind
     return list(zip(wanted, repairs, strict=True))
