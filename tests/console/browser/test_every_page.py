@@ -130,8 +130,9 @@ def filled(stack: Stack) -> Iterator[dict[str, str]]:
             if key == "zz-d":
                 client.nack(delivery, error="zzError", message="zz-words")
         queue.control.cancel("zz-times", ["zz-a2"])
-        wait_until(lambda: "zz-ranks" in overview(client), what="the keeper knows the topic without dead letters")
-        client.reject(client.take("zz-ranks", timeout_ms=2_000))
+        wait_until(lambda: "zz-times" in overview(client), what="the keeper knows the topic")
+        client.send("zz-times", '{"zz": 1}', in_ms=0, key="zz-e")
+        client.nack(client.take("zz-times", timeout_ms=2_000), error="zzError", message="zz-words")
         wait_until(lambda: "dead_growing" in overview(client), what="there are more than before")
         rows: dict[str, str] = json.loads(stack.manage(ROWS.read_text()))
         queue.worker(
