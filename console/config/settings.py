@@ -11,6 +11,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.utils.log import CallbackFilter
 
 from console.config.environment import BASE_DIR, read_environment
+from console.release import RELEASE
 from console.sso import options as sso
 from rmq_core.errors import EmbeddedServerError
 from rmq_core.private_files import OTHERS, private_folder
@@ -163,8 +164,10 @@ USE_TZ = True
 TIME_ZONE = ENVIRONMENT.time_zone
 LANGUAGE_COOKIE_PATH = _cookie_path
 
-STATIC_URL = f"{ENVIRONMENT.sub_path}/static/"
-STATIC_ROOT = DATA_DIR / "static"
+# Whoever develops the console changes files of one release.
+_static = "static" if DEBUG else f"static/{RELEASE}"
+STATIC_URL = f"{ENVIRONMENT.sub_path}/{_static}/"
+STATIC_ROOT = DATA_DIR / _static
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_ALLOW_ALL_ORIGINS = False
 

@@ -19,6 +19,7 @@ from typing import Any, Self
 from console.config.environment import BASE_DIR
 from rmq_core import RMQ
 from rmq_core.embedded.ports import free_port
+from tests.console.shell import Shell
 from tests.support.spark import SUBMIT_ARGS
 from tests.support.waiting import wait_until
 
@@ -40,6 +41,7 @@ class Stack:
         self._environ = base | {"RMQ_NAMESPACE": "rmq", "RMQ_SAMPLE_INTERVAL_MS": "300"} | environ
         self._log = folder.with_suffix(".log")
         self.process: subprocess.Popen[bytes] | None = None
+        self._shell: Shell | None = None
         self.cookies: dict[str, Any] = {}
         """Of who has signed in, for the browser."""
 
@@ -95,9 +97,9 @@ class Stack:
 
     def manage(self, code: str) -> str:
         """Run Python in the installation's Django; returns what it prints."""
-        environ = self._environ | {"RMQ_REDIS_URL": self.redis_url}
-        command = [*self.program, "shell", "-v0", "-c", code]
-        return subprocess.run(command, env=environ, check=True, timeout=START_S, capture_output=True, text=True).stdout
+        if self._shell is None:
+            self._shell = Shell(self.program, self._environ | {"RMQ_REDIS_URL": self.redis_url})
+        return self._shell.run(code)
 
     def sql(self, statement: str) -> None:
         """Change a row behind the console's back; Django takes seconds to start."""
@@ -107,6 +109,7 @@ class Stack:
     def stop(self, number: signal.Signals = signal.SIGINT) -> int:
         """Ask it to end; returns its exit code."""
         assert self.process is not None
+        self._end_shell()
         self.process.send_signal(number)
         return self.process.wait(START_S)
 
@@ -117,8 +120,14 @@ class Stack:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         assert self.process is not None
+        self._end_shell()
         if self.process.poll() is None:
             self.stop()
+
+    def _end_shell(self) -> None:
+        if self._shell is not None:
+            self._shell.close()
+            self._shell = None
 
     def port_is_free(self) -> bool:
         with socket.socket() as probe:

@@ -11,7 +11,8 @@ import pytest
 from playwright.sync_api import Page
 
 from console.alerts.defaults import DEFAULTS
-from rmq_core import PriorityMessage, Route, TopicKind
+from console.snapshots.store import LiveKeys, read_frame
+from rmq_core import RMQ, PriorityMessage, Route, TopicKind
 from rmq_core.model.route import Target
 from tests.console.browser import walking
 from tests.console.browser.conftest import forgive, make_people
@@ -19,6 +20,7 @@ from tests.console.browser.walking import Walk
 from tests.console.conftest import Queue
 from tests.console.scope.test_pages import PAGES
 from tests.console.stack import Stack
+from tests.support.waiting import wait_until
 
 Open = Callable[..., Page]
 ROWS = Path(__file__).with_name("chinese_rows.py")
@@ -54,7 +56,7 @@ SAME_AS = {"screen-by-link": "screen"}
 NO_PAGE = {"texts"}
 NEED_ROWS = {"topic", "topic-tab", "send", "message", "operation", "run", "screen"}
 NOT_COPIED = {
-    "p 收藏：#": "of whoever is signed in; a token has its own",
+    "c 收藏：#": "of whoever is signed in; a token has its own",
     "p 保存": "of whoever is signed in; a token has its own",
     "p send立即发送第一条消息": "two requests; the code for both stands below the button",
 }
@@ -128,12 +130,21 @@ def filled(stack: Stack) -> Iterator[dict[str, str]]:
             if key == "zz-d":
                 client.nack(delivery, error="zzError", message="zz-words")
         queue.control.cancel("zz-times", ["zz-a2"])
+        wait_until(lambda: "zz-times" in overview(client), what="the keeper knows the topic")
+        client.send("zz-times", '{"zz": 1}', in_ms=0, key="zz-e")
+        client.nack(client.take("zz-times", timeout_ms=2_000), error="zzError", message="zz-words")
+        wait_until(lambda: "dead_growing" in overview(client), what="there are more than before")
         rows: dict[str, str] = json.loads(stack.manage(ROWS.read_text()))
         queue.worker(
             "zz-worker", host="zz-host", topics=["zz-times"], versions={"zz-times": 1}, at_most_once=["zz-times"]
         )
         queue.worker("zz-drained", host="zz-host", topics=["zz-ranks"], state="draining", stuck=1)
         yield rows
+
+
+def overview(client: RMQ) -> str:
+    found = client.run(read_frame(LiveKeys(client.keyspace.namespace).overview))
+    return found[1] if found else ""
 
 
 def test_every_page_is_here() -> None:
