@@ -6,12 +6,14 @@ fits, and goes without it where it does not: after an upgrade, or with another c
 
 from __future__ import annotations
 
-import os
+import shlex
 import sys
+from contextlib import suppress
 from pathlib import Path
 from zlib import crc32
 
 from rmq_core.embedded.java import Java
+from rmq_core.pipeline.java_options import spark_home
 
 WITH_PROFILES = 25
 """Since this version Java also keeps what it has learned of how often which method runs (JEP 514 and 515)."""
@@ -27,15 +29,18 @@ def name_for(java: Java) -> str:
     one was cut off."""
     import pyspark
 
-    home = os.environ.get("SPARK_HOME") or str(Path(pyspark.__file__).parent)
-    of_both = f"{java.program.resolve()} {java.environment} {home}".encode()
+    of_both = f"{java.program.resolve()} {java.environment} {spark_home()}".encode()
     return f"spark-{pyspark.__version__}-java-{java.version}-{crc32(of_both):08x}"
 
 
 def kept(java: Java) -> Path | None:
     """The newest whole file."""
-    sized = [(file, file.stat()) for file in folder().glob(f"{name_for(java)}-*.classes")]
-    whole = [(seen.st_mtime, file) for file, seen in sized if file.stem.endswith(f"-{seen.st_size}")]
+    whole = []
+    for file in folder().glob(f"{name_for(java)}-*.classes"):
+        with suppress(OSError):  # somebody keeps classes just now, and has removed it
+            seen = file.stat()
+            if file.stem.endswith(f"-{seen.st_size}"):
+                whole.append((seen.st_mtime, file))
     return max(whole)[1] if whole else None
 
 
@@ -47,9 +52,14 @@ def used(java: Java) -> str:
 
 def read(java: Java, file: Path) -> str:
     """The option with which Java starts from a file."""
-    return f"-XX:{'AOTCache' if java.version >= WITH_PROFILES else 'SharedArchiveFile'}={file}"
+    return _option("AOTCache" if java.version >= WITH_PROFILES else "SharedArchiveFile", file)
 
 
 def recorded(java: Java, file: Path) -> str:
     """The option with which Java writes such a file when it ends."""
-    return f"-XX:{'AOTCacheOutput' if java.version >= WITH_PROFILES else 'ArchiveClassesAtExit'}={file}"
+    return _option("AOTCacheOutput" if java.version >= WITH_PROFILES else "ArchiveClassesAtExit", file)
+
+
+def _option(name: str, file: Path) -> str:
+    """As one word of many: Spark takes them apart as a shell does, and a path may have spaces."""
+    return shlex.quote(f"-XX:{name}={file}")

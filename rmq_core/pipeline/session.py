@@ -22,18 +22,16 @@ from urllib.parse import urlsplit
 from rmq_core.embedded.java import Java, find_java
 from rmq_core.errors import EmbeddedServerError, PipelineError
 from rmq_core.pipeline import class_cache, shipping
+from rmq_core.pipeline.java_options import JAVA_OPTIONS, with_collector
 from rmq_core.pipeline.sentences import sentence
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LOCAL = "local[*]"
-JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 ENDS_WITHIN_S = 10.0
 CONNECT_PORT = 15002
 CONNECT_WITHIN_S = 10.0
-# On two cores the collector that stops everything for a moment costs less than the one that works beside it.
-COLLECTOR = "-XX:+UseParallelGC"
 _SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
@@ -96,7 +94,7 @@ def open_session(
         wanted = _SETTINGS | _OWN_DRIVER | {"spark.master": target}
         java = _find_programs()
         if _is_local(target):
-            wanted |= _LOCAL_SETTINGS | {JAVA_OPTIONS: f"{COLLECTOR} {class_cache.used(java)}".strip()}
+            wanted |= _LOCAL_SETTINGS | {JAVA_OPTIONS: with_collector(class_cache.used(java), settings)}
     builder = SparkSession.builder.appName(name)
     for key, value in (wanted | dict(settings or {})).items():
         builder = builder.config(key, value)

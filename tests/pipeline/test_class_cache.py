@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 import sys
 from dataclasses import replace
@@ -15,13 +16,14 @@ from rmq_core.pipeline.__main__ import main
 
 # What else is loaded is its own matter.
 KEEP = """
-import shutil, sys
+import shlex, shutil, sys
 sys.prefix = sys.argv[1]
 from rmq_core.pipeline.__main__ import main
 from rmq_core.pipeline.program import keep_classes
 keep_classes._a_bit_of_everything = lambda session, folder: None
 if sys.argv[3:]:
-    keep_classes._record = lambda options, folder, log: shutil.copy(sys.argv[3], options.rpartition("=")[2])
+    part = lambda options: shlex.split(options)[-1].rpartition("=")[2]
+    keep_classes._record = lambda options, folder, log: shutil.copy(sys.argv[3], part(options))
 raise SystemExit(main(["keep-classes", "--log", sys.argv[2]]))
 """
 LOOK = """
@@ -37,10 +39,12 @@ session.stop()
 
 @pytest.fixture(autouse=True)
 def prefix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    prefix = tmp_path / "Ann's own"  # spaces and quotes are legal there
+    prefix.mkdir()
+    monkeypatch.setattr(sys, "prefix", str(prefix))
     for name in ("SPARK_MASTER", "SPARK_REMOTE", "PYSPARK_SUBMIT_ARGS"):
         monkeypatch.delenv(name, raising=False)
-    return tmp_path
+    return prefix
 
 
 def run(program: str, prefix: Path, *more: Path, code: int = 0) -> str:
@@ -52,11 +56,14 @@ def run(program: str, prefix: Path, *more: Path, code: int = 0) -> str:
 
 
 def test_spark_starts_from_what_was_kept_and_without_what_was_cut_off(prefix: Path) -> None:
+    left = class_cache.folder() / ".spark-of-one-that-was-killed"
+    left.mkdir(parents=True)
+    (left / "part").touch()
     said = run(KEEP, prefix)
     kept = class_cache.kept(find_java())
     assert kept is not None and said.startswith(f"{kept} (")
     assert [each for each in kept.parent.iterdir() if each != kept] == [], "nothing else stays"
-    assert run(LOOK, prefix) == f"['{class_cache.used(find_java())}'] 3"
+    assert run(LOOK, prefix) == f"{shlex.split(class_cache.used(find_java()))} 3"
     kept.chmod(0o600)
     with kept.open("r+b") as file:
         file.truncate(kept.stat().st_size // 2)
@@ -76,7 +83,7 @@ def test_a_file_is_of_one_java_and_one_spark(prefix: Path, monkeypatch: pytest.M
     (folder / f"{class_cache.name_for(java)}-3.classes").write_text("no")
     assert class_cache.used(java) == "", "its size is not what its name says"
     (folder / f"{class_cache.name_for(java)}-2.classes").write_text("no")
-    assert class_cache.used(java).endswith("-2.classes")
+    assert class_cache.used(java).endswith("-2.classes'")
 
 
 @pytest.mark.parametrize(
@@ -88,7 +95,7 @@ def test_newer_javas_have_other_options(version: int, used: str, recorded: str) 
     folder = class_cache.folder()
     folder.mkdir(parents=True)
     (folder / f"{class_cache.name_for(java)}-0.classes").touch()
-    assert class_cache.used(java).startswith(used)
+    assert shlex.split(class_cache.used(java))[0].startswith(used)
     assert class_cache.recorded(java, Path("x")) == recorded
 
 

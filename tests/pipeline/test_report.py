@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import time
+from pathlib import Path
 from typing import Any
 
 from rmq_core.pipeline.jobs import report
@@ -30,3 +33,19 @@ def test_only_what_both_runs_looked_for_is_compared(spark: Any) -> None:
 
     assert left(narrow, wide) == left(wide, narrow) == {("lost", "a")}
     assert left(wide, wide) == {("lost", "a"), ("not_done", "a"), ("lost", "b")}
+
+
+def test_tables_of_killed_runs_go_once_nobody_writes_there(tmp_path: Path) -> None:
+    without_java: Any = object()
+    old_s = time.time() - report.LEFT_MS / 1000 - 60
+    for run in ("killed", "alive", "mine"):
+        for name in ("snapshot/part", report.WHOSE):
+            file = tmp_path / run / report.WORK / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.touch()
+            os.utime(file, (old_s, old_s))
+    (tmp_path / "killed" / "findings").mkdir()
+    (tmp_path / "alive" / report.WORK / "journal").touch()
+    report.remove_left(without_java, str(tmp_path), "mine")
+    left = {str(each.relative_to(tmp_path)) for each in tmp_path.glob("*/*")}
+    assert left == {"killed/findings", "alive/work", "mine/work"}

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from rmq_core.errors import PipelineError
 from rmq_core.pipeline.files import folders as folders_of
-from rmq_core.pipeline.files import read_text, remove, write_text
+from rmq_core.pipeline.files import read_text, remove, tree, write_text
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 TABLES, SUMMARY = ("findings", "topics"), "summary.json"
 WORK, WHOSE = "work", "namespace"
 """Tables in between, while a report is made; and in a file there, of which namespace it is."""
+LEFT_MS = 24 * 3_600_000
+"""Whoever has written nothing there for so long was killed."""
 GAPS_MOST = 100
 LOOKED_AT = 5
 """So many finished reports, the newest, may be the one before; they are not written in the order they began."""
@@ -34,6 +36,17 @@ OF_BUSINESS = ("missing_in_queue", "not_done", "not_as_expected", "unknown_to_bu
 def name_of_run() -> str:
     """For one that nobody has named: such names sort by time."""
     return time.strftime("%Y%m%dT%H%M%S-", time.gmtime()) + uuid.uuid4().hex[:6]
+
+
+def remove_left(session: SparkSession, reports: str, run: str) -> None:
+    """The tables in between of runs that were killed: all that the queues held, which nobody else removes."""
+    until_ms = time.time() * 1000 - LEFT_MS
+    for other in folders_of(session, reports):
+        work = f"{reports}/{other}/{WORK}"
+        with suppress(Exception):  # it must not stop this run; the next one tries again
+            changed = [at_ms for _, _, at_ms in tree(session, work)]
+            if other != run and changed and max(changed) < until_ms:
+                remove(session, work)
 
 
 def write_findings(findings: DataFrame, folder: str) -> DataFrame:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
+import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,11 +17,12 @@ from rmq_core.embedded.java import find_java
 from rmq_core.errors import EmbeddedServerError, PipelineError
 from rmq_core.model.topic import Topic, TopicKind
 from rmq_core.pipeline import class_cache
+from rmq_core.pipeline.java_options import JAVA_OPTIONS, with_collector
 from rmq_core.pipeline.jobs import reconcile, report, sums
 from rmq_core.pipeline.jobs.judged import Judged
 from rmq_core.pipeline.reading import History, StoredTables
 from rmq_core.pipeline.schemas import EVENTS, QUEUES, ddl
-from rmq_core.pipeline.session import COLLECTOR, JAVA_OPTIONS, in_this_process, log_file, open_session
+from rmq_core.pipeline.session import in_this_process, log_file, open_session
 from rmq_core.pipeline.sources.options import SourceOptions
 from rmq_core.pipeline.tuning import few_rows
 
@@ -26,7 +32,8 @@ if TYPE_CHECKING:
 KEPT_WITHIN_S = 300.0
 _START = """
 import sys
-from rmq_core.pipeline.session import JAVA_OPTIONS, open_session
+from rmq_core.pipeline.java_options import JAVA_OPTIONS
+from rmq_core.pipeline.session import open_session
 
 open_session("rmq keep-classes", settings={JAVA_OPTIONS: sys.argv[1]}).stop()
 """
@@ -46,13 +53,16 @@ def keep_classes(log: Path | str | None = None) -> Path:
     folder, name = class_cache.folder(), class_cache.name_for(java)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=f".{name}-", dir=folder) as made:
+        for left in folder.glob(".spark-*"):
+            with suppress(OSError), _locked(left):
+                shutil.rmtree(left)
+        with tempfile.TemporaryDirectory(prefix=f".{name}-", dir=folder) as made, _locked(Path(made)):
             part = Path(made) / "part"
-            _record(f"{COLLECTOR} {class_cache.recorded(java, part)}", made, log)
+            _record(with_collector(class_cache.recorded(java, part)), made, log)
             if not part.exists():
                 raise PipelineError(f"Java kept nothing of what it loaded (its log: {log_file(log)})")
             before, kept = [*folder.glob(f"{name}-*.classes")], folder / f"{name}-{part.stat().st_size}.classes"
-            _try(f"{COLLECTOR} {class_cache.read(java, part)}", made)
+            _try(with_collector(class_cache.read(java, part)), made)
             part.replace(kept)
         for file in before:
             if file != kept:
@@ -60,6 +70,17 @@ def keep_classes(log: Path | str | None = None) -> Path:
     except (OSError, subprocess.TimeoutExpired) as error:
         raise PipelineError(f"cannot keep what Java loads in {folder}: {error}") from error
     return kept
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """As long as this process lives. Raises `BlockingIOError` where another one that lives has it."""
+    number = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(number)
 
 
 def _record(options: str, folder: str, log: Path | str | None) -> None:
