@@ -135,6 +135,17 @@ def folders(session: SparkSession, path: str) -> list[str]:
     return [str(status.getPath().getName()) for status in known]
 
 
+def holding(session: SparkSession, path: str, name: str) -> list[str]:
+    """The names of those folders in a folder in which something of that name is."""
+    hadoop = _hadoop(session, path)
+    local = _local(path) if hadoop is None else _here(*hadoop)
+    if local is not None:
+        return [each.parent.name for each in local.glob(f"*/{name}")]
+    assert hadoop is not None
+    fs, _ = hadoop
+    return [each for each in folders(session, path) if fs.exists(java_path(session, f"{path}/{each}/{name}"))]
+
+
 def tree(session: SparkSession, path: str) -> list[tuple[str, int, int]]:
     """Every file below a folder: its path from there, its size, and when it was changed (ms). What others rename or
     remove meanwhile may be missing."""

@@ -69,7 +69,6 @@ def _reconcile(session: SparkSession, inputs: Inputs, progress: Progress, run: s
         end_begun(inputs.options, Archive(session, inputs.archive))
     kept, folder = StoredTables(session, f"{inputs.reports}/{run}/{report.WORK}"), inputs.archive or ""
     erased = erasures.known(session, folder) if inputs.archive else None
-    report.remove_left(session, inputs.reports, run)
     whose = f"{kept.folder}/{report.WHOSE}"
     files.write_text(session, whose, inputs.options.namespace)
     try:

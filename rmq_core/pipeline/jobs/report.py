@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from rmq_core.errors import PipelineError
 from rmq_core.pipeline.files import folders as folders_of
-from rmq_core.pipeline.files import read_text, remove, tree, write_text
+from rmq_core.pipeline.files import holding, read_text, remove, tree, write_text
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -41,7 +41,7 @@ def name_of_run() -> str:
 def remove_left(session: SparkSession, reports: str, run: str) -> None:
     """The tables in between of runs that were killed: all that the queues held, which nobody else removes."""
     until_ms = time.time() * 1000 - LEFT_MS
-    for other in folders_of(session, reports):
+    for other in holding(session, reports, WORK):
         work = f"{reports}/{other}/{WORK}"
         with suppress(Exception):  # it must not stop this run; the next one tries again
             changed = [at_ms for _, _, at_ms in tree(session, work)]

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from rmq_core.pipeline.files import check_reports
-from rmq_core.pipeline.jobs import archive, reconcile
+from rmq_core.pipeline.jobs import archive, reconcile, report
 from rmq_core.pipeline.program import erase_command
 from rmq_core.pipeline.program.continuous import again_and_again
 from rmq_core.pipeline.progress import QUIET, Progress
@@ -74,6 +74,7 @@ def run(
             print(line, file=sys.stderr)
         return asdict(put) | {"said": put.sentences()}
     check_reports(session, given.reports)
+    report.remove_left(session, given.reports, given.run)
     inputs = reconcile.Inputs(
         *(options, given.archive, given.reports, tuple(given.ledger), given.run, given.stuck_ms, given.overdue_ms),
         *(given.since, given.until, given.from_scratch),
