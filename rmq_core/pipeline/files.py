@@ -173,9 +173,11 @@ def tree(session: SparkSession, path: str) -> list[tuple[str, int, int]]:
 
 
 def remove(session: SparkSession, path: str) -> None:
-    """A folder and all in it."""
+    """A file, or a folder and all in it."""
     hadoop = _hadoop(session, path)
-    if hadoop is None:
+    if hadoop is None and _local(path).is_file():
+        _local(path).unlink(missing_ok=True)
+    elif hadoop is None:
         shutil.rmtree(_local(path), ignore_errors=True)
     else:
         hadoop[0].delete(hadoop[1], True)

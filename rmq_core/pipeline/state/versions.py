@@ -57,23 +57,32 @@ def is_clean(said: dict[str, Any], erased: Collection[str]) -> bool:
 
 def prune(session: SparkSession, path: str, format: int, parted: Sequence[str], erased: Collection[str] = ()) -> None:
     """Removes versions that nobody needs any more, and what a run that was stopped has left. ``parted``: tables of
-    which a version needs several folders. ``erased``: those with anything of these erasures go at once."""
-    names, needed, gone = sorted(manifests(session, path), reverse=True), set[str](), []
+    which a version needs several folders. ``erased``: those with anything of these erasures go at once.
+
+    Of a topic that no run has looked at for long a version needs an old folder; what came between is not kept for that.
+    """
+    names, kept, needed, gone = sorted(manifests(session, path), reverse=True), list[str](), set[str](), list[str]()
     old_ms = int(time.time() * 1000) - READ_WITHIN_MS
     for place, name in enumerate(names):
         found = said(session, path, name, format)
         if found and is_clean(found, erased) and (place < KEPT or found["at_ms"] > old_ms):
             several = found["topics"].values()
+            kept.append(name)
             needed |= {name, *(each["folder"] for each in several)}
             needed |= {folder for each in several for table in parted for folder in each[table]}
         else:
             gone.append(name)
     for name in gone:
         files.remove(session, f"{path}/{name}.json")
-    oldest = min(needed, default="")
+    oldest = min(kept, default="")
     for name in files.folders(session, path):
-        if name not in needed and name < oldest:
+        if name not in needed and name < oldest and not _is_young(session, f"{path}/{name}", old_ms):
             files.remove(session, f"{path}/{name}")
+
+
+def _is_young(session: SparkSession, folder: str, since_ms: int) -> bool:
+    """Whether somebody may still be writing it."""
+    return any(changed_ms > since_ms for _, _, changed_ms in files.tree(session, folder))
 
 
 def keep_only(session: SparkSession, path: str, name: str, messages: set[str]) -> None:
