@@ -200,14 +200,14 @@ def test_a_run_whose_tables_were_taken_away_is_told_why_and_nothing_erased_takes
         client.ack(client.take("orders", 1))
         archive(spark, options, str(path), compacting=False)
 
-        erased, original = list[bytes](), reconciling.confirmed
+        erased, original = list[bytes](), reconciling.report.write_findings
 
-        def confirmed(*given: Any) -> Any:
+        def write_findings(*given: Any) -> Any:
             for id in erased:
                 erase(spark, options, str(path), ids=[id], reason="asked", reports=str(reports))
             return original(*given)
 
-        monkeypatch.setattr(reconciling, "confirmed", confirmed)
+        monkeypatch.setattr(reconciling.report, "write_findings", write_findings)
         erased[:] = [b"8", b"nobody"]  # in use, so it stays; and what the archive has nothing of
         assert reconcile(spark, inputs)["counts"] == {}
         erased[:] = [b"9"]

@@ -79,14 +79,14 @@ async def test_what_was_left_for_its_size_is_taken_by_others_at_once(bench: Benc
 
 async def test_a_suspect_that_was_left_for_its_size_is_not_the_next(bench: Bench, calls: Any) -> None:
     """Two that were in flight together when their time ran out run alone, in their turn."""
-    await bench.topic(visibility_timeout_ms=100)
+    await bench.topic(visibility_timeout_ms=1_000)
     await bench.q.send_many("work", [large("p"), large("q")])
     together = await bench.q.take("work", 2)
     assert len(together) == 2
     await bench.q.send_many("work", [large("first", 90 * KB, 30), large("second", 90 * KB, 30)])
 
     async def over() -> bool:
-        return await bench.now_ms() > together[0].taken_ms + 100
+        return await bench.now_ms() > together[0].taken_ms + 1_000
 
     await bench.until(over, "their time to run out")
     took = [[delivery.id for delivery in await bench.q.take("work", 10)] for _ in range(4)]
