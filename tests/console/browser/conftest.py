@@ -35,6 +35,7 @@ ARGUMENTS = [
 HERE = Path(__file__).parent
 LIMIT_S = 1_800
 ENDS_S = 60
+SETTLES_MS = 5_000
 PATIENCE_MS = 60_000
 """The end of every wait: a machine may be busy with other things. Whatever is there sooner is met sooner."""
 # Colours are measured, and places pressed: nothing fades or slides meanwhile.
@@ -131,6 +132,8 @@ def open_page(stack: Stack, browser: Browser, contexts: Contexts) -> Iterator[Ca
         page.on("console", lambda message: problems.append(said(message)) if message.type == "error" else None)
         page.problems = problems  # type: ignore[attr-defined]
         page.goto(stack.address + path)
+        with suppress(PlaywrightError):  # what comes first moves buttons: whoever presses one just then misses it
+            page.wait_for_load_state("networkidle", timeout=SETTLES_MS)
         return page
 
     yield open_as
