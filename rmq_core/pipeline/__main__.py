@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from rmq_core.errors import PipelineError, RMQError, is_usage
+from rmq_core.errors import RMQError, is_usage
 from rmq_core.model.text import NotText, check_arguments
 from rmq_core.pipeline import shipping
 from rmq_core.pipeline.findings import verdicts
@@ -130,24 +130,14 @@ def run(given: argparse.Namespace) -> dict[str, Any]:
         session.stop()
 
 
-def _package(folder: Path) -> int:
-    try:
-        made, program = shipping.package(folder)
-    except PipelineError as error:
-        print(error, file=sys.stderr)
-        return 1
+def _package(folder: Path) -> None:
+    made, program = shipping.package(folder)
     print(f"spark-submit --master spark://… --py-files {made} {program} reconcile --archive … --reports …")
-    return 0
 
 
-def _keep_classes(log: str | None) -> int:
-    try:
-        kept = keep_classes(log)
-    except PipelineError as error:
-        print(error, file=sys.stderr)
-        return 1
-    print(f"{kept} ({kept.stat().st_size >> 20} MiB): Spark's Java starts from it")
-    return 0
+def _keep_classes(log: str | None) -> None:
+    kept = keep_classes(log)
+    print(f"{kept}: Spark's Java starts from it")
 
 
 def _log(given: argparse.Namespace) -> None:
@@ -175,10 +165,10 @@ def main(arguments: Sequence[str] | None = None, program: str = "python -m rmq_c
         return 2
     given = parser(program).parse_args(words)
     if given.command == "package":
-        return _package(given.folder)
+        return _ended(lambda: _package(given.folder))
     end_on_sigterm()
     if given.command == "keep-classes":
-        return _keep_classes(given.log)
+        return _ended(lambda: _keep_classes(given.log))
     if given.command == "serve":
         return _serve(given, program)
     return _guarded(given, lambda: run(given))
@@ -192,13 +182,24 @@ def _serve(given: argparse.Namespace, program: str) -> int:
 
 
 def _guarded(given: argparse.Namespace, act: Callable[[], dict[str, Any]]) -> int:
-    """Does it, and says in a sentence why it could not; returns the exit code."""
+    """Does it and prints what it did; returns the exit code."""
     if missing := _missing(given) or (erase_command.missing(given) if given.command == "erase" else ""):
         print(missing, file=sys.stderr)
         return 2
     _log(given)
-    try:
+
+    def told() -> None:
         did = act()
+        if given.progress == "text" or given.command != "reconcile":
+            print(json.dumps(did), flush=True)
+
+    return _ended(told)
+
+
+def _ended(act: Callable[[], None]) -> int:
+    """Does it, and says in a sentence why it could not; returns the exit code."""
+    try:
+        act()
     except KeyboardInterrupt:
         print(INTERRUPTED, file=sys.stderr)
         return 130
@@ -211,8 +212,6 @@ def _guarded(given: argparse.Namespace, act: Callable[[], dict[str, Any]]) -> in
             raise
         print(sentence(error), file=sys.stderr)
         return 2 if is_usage(error) else 1
-    if given.progress == "text" or given.command != "reconcile":
-        print(json.dumps(did), flush=True)
     return 0
 
 

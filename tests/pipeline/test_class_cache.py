@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from rmq_core.embedded.java import find_java
+from rmq_core.pipeline import __main__ as program
 from rmq_core.pipeline import class_cache
 from rmq_core.pipeline.__main__ import main
 
@@ -59,9 +60,10 @@ def test_spark_starts_from_what_was_kept_and_without_what_was_cut_off(prefix: Pa
     left = class_cache.folder() / ".spark-of-one-that-was-killed"
     left.mkdir(parents=True)
     (left / "part").touch()
+    (class_cache.folder() / f"{class_cache.name_for(find_java())}-0.classes").touch()  # of a run before
     said = run(KEEP, prefix)
     kept = class_cache.kept(find_java())
-    assert kept is not None and said.startswith(f"{kept} (")
+    assert kept is not None and said.startswith(f"{kept}: ")
     assert [each for each in kept.parent.iterdir() if each != kept] == [], "nothing else stays"
     assert run(LOOK, prefix) == f"{shlex.split(class_cache.used(find_java()))} 3"
     kept.chmod(0o600)
@@ -108,3 +110,12 @@ def test_what_cannot_be_kept_is_said_in_a_sentence(
     monkeypatch.setenv("SPARK_MASTER", "spark://host:7077")
     assert main(["keep-classes"]) == 1
     assert capsys.readouterr().err.startswith("unset SPARK_MASTER and SPARK_REMOTE")
+
+
+def test_who_is_asked_to_end_ends(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def interrupted(log: str | None) -> Path:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(program, "keep_classes", interrupted)
+    assert main(["keep-classes"]) == 130
+    assert capsys.readouterr().err == f"{program.INTERRUPTED}\n"

@@ -61,10 +61,10 @@ def keep_classes(log: Path | str | None = None) -> Path:
             _record(with_collector(class_cache.recorded(java, part)), made, log)
             if not part.exists():
                 raise PipelineError(f"Java kept nothing of what it loaded (its log: {log_file(log)})")
-            before, kept = [*folder.glob(f"{name}-*.classes")], folder / f"{name}-{part.stat().st_size}.classes"
+            kept = folder / f"{name}-{part.stat().st_size}.classes"
             _try(with_collector(class_cache.read(java, part)), made)
             part.replace(kept)
-        for file in before:
+        for file in folder.glob(f"{name}-*.classes"):
             if file != kept:
                 file.unlink(missing_ok=True)
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -89,10 +89,11 @@ def _record(options: str, folder: str, log: Path | str | None) -> None:
     assert gateway is not None
     try:
         _a_bit_of_everything(session, folder)
-    finally:
         session.stop()
-    gateway.proc.stdin.close()  # then it ends, and writes
-    gateway.proc.wait(KEPT_WITHIN_S)
+        gateway.proc.stdin.close()  # then it ends, and writes
+        gateway.proc.wait(KEPT_WITHIN_S)
+    finally:  # also when this process is asked to end
+        gateway.proc.kill()
 
 
 def _try(options: str, folder: str) -> None:
