@@ -100,11 +100,16 @@ def test_a_window_to_the_millisecond_and_one_topic_of_a_ledger_that_names_severa
         assert {row["topic"] for row in rows} == {"work"}
         return {(row["kind"], row["id"].decode()) for row in rows}
 
-    # From the first millisecond on, up to and without the last; the next ones are a millisecond away, or few.
+    # From the first millisecond on, up to and without the last.
     assert reconciled("within", at["first"], at["last"]) == {
         ("missing_in_queue", "before"),  # it was done in another time
         ("unknown_to_business", "first"),
         ("unknown_to_business", "between"),
+    }
+    assert reconciled("beside", at["first"] + 1, at["last"] + 1) == {
+        ("missing_in_queue", "before"),
+        ("unknown_to_business", "between"),
+        ("unknown_to_business", "last"),
     }
 
 
