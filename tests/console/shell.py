@@ -28,17 +28,15 @@ class Shell:
 
     def __init__(self, program: Sequence[str], environ: Mapping[str, str]) -> None:
         command = [*program, "shell", "-v0", "-c", ANSWERS]
-        self._process = subprocess.Popen(
-            command, env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
+        self._process = subprocess.Popen(command, env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def run(self, code: str) -> str:
         """Returns what it prints."""
-        assert self._process.stdin and self._process.stdout and self._process.stderr
+        assert self._process.stdin and self._process.stdout
         self._process.stdin.write(json.dumps(code) + "\n")
         self._process.stdin.flush()
         answer = self._process.stdout.readline()
-        assert answer, self._process.stderr.read()
+        assert answer, "it has ended, and says on standard error why"
         printed, failed = json.loads(answer)
         assert not failed, failed
         return str(printed)
