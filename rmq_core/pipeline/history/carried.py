@@ -10,23 +10,37 @@ the columns of a step have no place for is packed into ``carried``; where that i
 - packed: ``head``; ``queue`` (letter) in which it last waited; ``arrived``: nothing happened since it was given its
   time; how many copies there are; the last transition (``step``, ``at``); ``sent_ms``; the first ``wrong`` transition
   (a place in `wrongs.WRONG`) and the copies in front of it; where content and last failure of the copy are recorded.
+
+Within a run, the same is carried from one piece of a very long history to the next (`folded`); then also of what has
+ended, and ``head`` has more bits (`rows.KNOWN` …).
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from rmq_core.pipeline.history.copies import Trace
 from rmq_core.pipeline.history.impossible import Wrongs
-from rmq_core.pipeline.history.rows import Rows, layout
+from rmq_core.pipeline.history.rows import ACKED, ENDED, FOLDED, KNOWN, TOUCHED, TRASHED, Rows, layout
 from rmq_core.pipeline.history.steps import carried_step, low, tables
-from rmq_core.pipeline.schemas import COPIES, NO_CONTENT
+from rmq_core.pipeline.schemas import COPIES, NO_CONTENT, STEPS, arrow
 from rmq_core.pipeline.sources.decoding import SEQUENCE_BITS
 
 GENERATION_BITS = 40
 """Positions of carried rows are the number of their closing, less 2^40: before everything that happens."""
 
-_LETTER_OF = {"in_flight": "p", "dead": "d"}
+_LETTER_OF = {"in_flight": "p", "dead": "d", "trash": "t"}
+_TRASH, _BARE = -1, 3
+"""The ``seq`` of rows that are of no copy; a head is the last."""
+
+
+@dataclass(frozen=True)
+class Closing:
+    """``number``: of the closing that is being made. ``known``: topics whose past an earlier one carries."""
+
+    number: int
+    known: frozenset[str] = frozenset()
 
 
 def generation(number: int) -> int:
@@ -75,7 +89,7 @@ def unsure(rows: Rows, wrong: Wrongs, known: frozenset[str]) -> Any:
     begins = there & table.begins[rows.step[np.minimum(first, none - 1)]]
     had = rows.any(rows.head)
     new_wrong = wrong.there & ~rows.head[np.maximum(wrong.row, 0)]
-    into = np.maximum.accumulate(np.where(table.to_trash[rows.step], rows.index, -1))
+    into = np.maximum.accumulate(np.where(table.to_trash[rows.step] | rows.told(TRASHED), rows.index, -1))
     out_of_nothing = table.from_trash[rows.step] & (into < rows.starts[rows.message])
     return of_known & there & ((~had & ~begins) | new_wrong | rows.any(out_of_nothing))
 
@@ -88,26 +102,70 @@ def closed(rows: Rows, wrong: Wrongs, traces: dict[str, Trace], left_out: Any, n
     import numpy as np
     import pyarrow as pa
 
-    touched = rows.any(rows.happened & ~rows.old) & ~left_out
-    left = {copy: (rows.copies_left[copy] > 0) & (rows.end >= 0) for copy in COPIES}
+    touched = (rows.any(rows.happened & ~rows.old) | rows.any_told(TOUCHED)) & ~left_out
     counted = np.logical_or.reduce([(rows.copies_left[copy] != 0) & (rows.end >= 0) for copy in COPIES])
     is_open = touched & (counted | wrong.there)
-    ended = np.flatnonzero(touched & ~is_open & (rows.any(rows.head) | rows.any(rows.old)))
+    ended = np.flatnonzero(touched & ~is_open & (rows.any_told(KNOWN) | rows.any(rows.old)))
+    found, columns = _carried([_Part(rows, number, ended), *_parts(rows, number, is_open, wrong, traces)])
+    return found | {"closing": pa.StructArray.from_arrays(list(columns.values()), names=list(columns))}
+
+
+def folded(rows: Rows, wrong: Wrongs, traces: dict[str, Trace]) -> Any:
+    """What stands for these rows in front of those that come later in the same run: a table of `schemas.STEPS`."""
+    import numpy as np
+    import pyarrow as pa
+
+    known, every = tables(), np.ones(len(rows.starts), dtype=bool)
+    flags = np.full(len(every), FOLDED, dtype=np.uint8)
+    for flag, there in (
+        (KNOWN, rows.any_told(KNOWN) | rows.any(rows.old)),
+        (ACKED, (rows.before(rows.counted(known.acked, ACKED)) + rows.counted(known.acked, ACKED))[rows.end] > 0),
+        (ENDED, (rows.before(rows.counted(known.ends, ENDED)) + rows.counted(known.ends, ENDED))[rows.end] > 0),
+        (TRASHED, rows.any(known.to_trash[rows.step] | rows.told(TRASHED))),
+        (TOUCHED, rows.any(rows.happened & ~rows.old) | rows.any_told(TOUCHED)),
+    ):
+        flags |= np.where(there, flag, 0).astype(np.uint8)
+    found, columns = _carried(_parts(rows, _LAST, every, wrong, traces, flags))
+    every_column = found | columns
+    schema = arrow(STEPS)
+    return pa.table([every_column[name] for name in schema.names], schema=schema)
+
+
+_LAST = (1 << GENERATION_BITS) - 1
+"""What is folded is newer than whatever an earlier run has closed."""
+
+
+def _parts(
+    rows: Rows, number: int, which: Any, wrong: Wrongs, traces: dict[str, Trace], flags: Any = None
+) -> list[_Part]:
+    """The rows of messages that are open. ``flags``: of their heads; None: `rows.KNOWN`."""
+    import numpy as np
+
+    flags = np.full(len(rows.starts), KNOWN, dtype=np.uint8) if flags is None else flags
     last_copy = np.full(len(rows.starts), -1)
     for place, copy in enumerate(COPIES):
-        last_copy[left[copy]] = place
-    parts = [_Part(rows, number, ended)]
+        last_copy[traces[copy].has] = place
+    parts = []
+    if (trash := traces.get("trash")) is not None:
+        some = np.flatnonzero(which & trash.has)
+        parts.append(_Part(rows, number, some, "trash", trash, np.zeros(len(some), dtype=np.uint8), wrong))
     for place, copy in enumerate(COPIES):
-        which = np.flatnonzero(is_open & left[copy])
-        parts.append(_Part(rows, number, which, copy, traces[copy], last_copy[which] == place, wrong))
-    bare = np.flatnonzero(is_open & (last_copy < 0))
-    parts.append(_Part(rows, number, bare, head=np.ones(len(bare), dtype=bool), wrong=wrong))
-    which = pa.array(np.concatenate([rows.starts[part.which] for part in parts]))
-    names = ("topic", "slot", "id")
-    found: dict[str, Any] = {name: rows.table[name].combine_chunks().take(which) for name in names}
-    columns = {name: pa.concat_arrays([part.columns[name] for part in parts]) for name in parts[0].columns}
-    found["closing"] = pa.StructArray.from_arrays(list(columns.values()), names=list(columns))
-    return found
+        some = np.flatnonzero(which & traces[copy].has)
+        heads = np.where(last_copy[some] == place, flags[some], 0)
+        parts.append(_Part(rows, number, some, copy, traces[copy], heads, wrong))
+    bare = np.flatnonzero(which & (last_copy < 0))
+    return [*parts, _Part(rows, number, bare, head=flags[bare], wrong=wrong)]
+
+
+def _carried(parts: list[_Part]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The names of the messages, and the rest of a step."""
+    import numpy as np
+    import pyarrow as pa
+
+    table = parts[0].rows.table
+    which = pa.array(np.concatenate([part.rows.starts[part.which] for part in parts]))
+    found = {name: table[name].combine_chunks().take(which) for name in ("topic", "slot", "id")}
+    return found, {name: pa.concat_arrays([part.columns[name] for part in parts]) for name in parts[0].columns}
 
 
 class _Part:
@@ -126,7 +184,7 @@ class _Part:
         import numpy as np
         import pyarrow as pa
 
-        self.which, total = which, len(which)
+        self.rows, self.which, total = rows, which, len(which)
         end = rows.end[which]
 
         def of(values: Any, at: Any, default: Any = -1) -> Any:
@@ -147,7 +205,7 @@ class _Part:
             assert wrong is not None
             records = np.zeros(total, dtype=layout())
             due, sent, arrived = _given(rows, which)
-            due_ms = np.where(head, due, -1)
+            due_ms = np.where(head > 0, due, -1)
             records["head"], records["queue"], records["arrived"], records["sent_ms"] = head, queues, arrived, sent
             records["step"], records["at"] = last_steps(rows)[which], rows.position[end]
             records["wrong"], records["wrong_at"] = wrong.kind[which], wrong.position[which]
@@ -164,7 +222,7 @@ class _Part:
             )
         self.columns = {
             "position": pa.array(np.full(total, generation(number)), pa.int64()),
-            "seq": pa.array(np.full(total, 3 if not copy else COPIES.index(copy)), pa.int32()),
+            "seq": pa.array(np.full(total, _seq(copy)), pa.int32()),
             "life": pa.array(rows.life[end], pa.int32()),
             "step": pa.array(step, pa.int32()),
             "score": pa.array(of(rows.score, score), pa.int64()),
@@ -177,6 +235,10 @@ class _Part:
             "at_ms": pa.array(of(rows.failed_ms, last), pa.int64()),
             "carried": packed,
         }
+
+
+def _seq(copy: str) -> int:
+    return _TRASH if copy == "trash" else COPIES.index(copy) if copy else _BARE
 
 
 def rows_queue(rows: Rows, waits: Any) -> Any:

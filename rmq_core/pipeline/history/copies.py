@@ -20,7 +20,7 @@ _KINDS = (("s", WAITING), ("r", WAITING), ("p", IN_FLIGHT), ("d", DEAD), ("t", T
 
 class Trace(NamedTuple):
     """Per message the rows that say of one copy its ``score``, ``priority`` and content (``said``), and of its
-    ``first`` and ``last`` failure; -1: none does. ``failures``: how many there were."""
+    ``first`` and ``last`` failure; -1: none does. ``failures``: how many there were; ``has``: whether it has one."""
 
     score: Any
     priority: Any
@@ -28,6 +28,7 @@ class Trace(NamedTuple):
     first: Any
     last: Any
     failures: Any
+    has: Any
 
 
 def _kinds(letters: Any) -> Any:
@@ -40,8 +41,41 @@ def _kinds(letters: Any) -> Any:
     return table[letters]
 
 
-def traced(rows: Rows) -> dict[str, Trace]:
-    """Per copy, the rows that tell of it, in each message that has it."""
+class _Stays:
+    """Rows that leave a copy where it waits: it was merged, or given another time. Of millions one behind the other,
+    each would be a step back; so those of one copy are taken as one. ``since``: per row, the first of them."""
+
+    def __init__(self, rows: Rows, target: Any, origin: Any) -> None:
+        import numpy as np
+
+        self.index, self.waits = rows.index, target == WAITING
+        self.there = self.waits & (origin == WAITING) & (rows.failed == 0)
+        self.since, self.some = self.index, bool(self.there.any())
+        self.known: dict[str, Any] = {}
+        if self.some:
+            at = np.flatnonzero(self.waits)
+            stays, begin = self.there[at], rows.begin[at]
+            goes_on = np.zeros(len(at), dtype=bool)
+            goes_on[1:] = stays[1:] & stays[:-1] & (begin[1:] == begin[:-1])
+            self.since = self.index.copy()
+            self.since[at] = at[np.maximum.accumulate(np.where(goes_on, 0, np.arange(len(at))))]
+
+    def last(self, name: str, where: Any, row: Any) -> Any:
+        """The last of those up to ``row`` in which something is so; -1: in none. ``name``: of what."""
+        import numpy as np
+
+        found = np.where(where[row], row, -1)
+        if not self.some:
+            return found
+        if name not in self.known:
+            self.known[name] = np.maximum.accumulate(np.where(self.waits & where, self.index, -1))
+        reached = self.known[name][row]
+        return np.where(self.since[row] < row, np.where(reached >= self.since[row], reached, -1), found)
+
+
+def traced(rows: Rows, *, gone: bool = False) -> dict[str, Trace]:
+    """Per copy, the rows that tell of it, in each message that has it. ``gone``: also of those that it no longer has,
+    and of what went into the trash: something may yet come from there."""
     import numpy as np
 
     known, step, end = tables(), rows.step, rows.end
@@ -52,12 +86,19 @@ def traced(rows: Rows) -> dict[str, Trace]:
     target, origin = np.where(merged, WAITING, target), np.where(merged, WAITING, origin)
     origin = np.where(rows.afresh, NOWHERE, origin)
     before = [np.maximum.accumulate(np.where(target == kind, rows.index, -1)) for kind in range(NOWHERE)]
+    has = {copy: (rows.copies_left[copy] > 0) & (end >= 0) for copy in COPIES}
+    if gone:
+        there = zip((*COPIES, "trash"), before, strict=True)
+        has = {copy: (end >= 0) & (at[end] >= rows.begin[end]) for copy, at in there}
+    scored, ranked, said = rows.score > 0, rows.priority >= 0, rows.content != NO_CONTENT
+    stays = _Stays(rows, target, origin)
     found: dict[str, Trace] = {}
-    for kind, copy in enumerate(COPIES):
+    for kind, copy in enumerate(has):
         total = len(end)
-        score, priority, said, first, last = (np.full(total, -1, dtype=np.int64) for _ in range(5))
-        trace = Trace(score, priority, said, first, last, failures=np.zeros(total, dtype=np.int64))
-        which = np.flatnonzero((rows.copies_left[copy] > 0) & (end >= 0))
+        score, priority, says, first, last = (np.full(total, -1, dtype=np.int64) for _ in range(5))
+        failures = np.zeros(total, dtype=np.int64)
+        trace = found[copy] = Trace(score, priority, says, first, last, failures, has[copy])
+        which = np.flatnonzero(has[copy])
         at, kinds = end[which], np.full(len(which), kind)
         while len(which):
             row = np.full(len(which), -1)
@@ -66,17 +107,16 @@ def traced(rows: Rows) -> dict[str, Trace]:
                 row[mine] = before[each][at[mine]]
             within = row >= rows.begin[np.maximum(at, 0)]
             which, row = which[within], row[within]
-            _first(trace.score, which, row, (target[row] == kind) & (rows.score[row] > 0))
-            _first(trace.priority, which, row, rows.priority[row] >= 0)
-            _first(trace.said, which, row, rows.content[row] != NO_CONTENT)
+            _first(trace.score, which, np.where(target[row] == kind, stays.last("score", scored, row), -1))
+            _first(trace.priority, which, stays.last("priority", ranked, row))
+            _first(trace.said, which, stays.last("said", said, row))
             failed = rows.failed[row] > 0
-            _first(trace.last, which, row, failed)
+            _first(trace.last, which, np.where(failed, row, -1))
             trace.first[which[failed]] = row[failed]
             trace.failures[which[failed]] += rows.failed[row[failed]]
-            kinds, at = origin[row], row - 1
+            kinds, row = origin[row], stays.since[row]
             on = (kinds != NOWHERE) & (row > rows.begin[row])
-            which, at, kinds = which[on], at[on], kinds[on]
-        found[copy] = trace
+            which, at, kinds = which[on], row[on] - 1, kinds[on]
     return found
 
 
@@ -89,7 +129,8 @@ def columns_of(rows: Rows, traces: dict[str, Trace]) -> dict[str, Any]:
         return pa.array(values[np.maximum(at, 0)], type, mask=at < 0)
 
     found: dict[str, Any] = {}
-    for copy, trace in traces.items():
+    for copy in COPIES:
+        trace = traces[copy]
         said = np.where(rows.content[np.maximum(trace.said, 0)] == UNSAID, -1, trace.said)
         exact = rows.exact[np.maximum(trace.score, 0)]
         found |= {
@@ -108,7 +149,7 @@ def columns_of(rows: Rows, traces: dict[str, Trace]) -> dict[str, Any]:
     return found
 
 
-def _first(known: Any, which: Any, row: Any, where: Any) -> None:
-    """Notes rows for messages of which none is noted yet."""
-    take = where & (known[which] < 0)
+def _first(known: Any, which: Any, row: Any) -> None:
+    """Notes rows (-1: none) for messages of which none is noted yet."""
+    take = (row >= 0) & (known[which] < 0)
     known[which[take]] = row[take]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from rmq_core.pipeline.history.rows import Rows
+from rmq_core.pipeline.history.rows import ACKED, ENDED, Rows
 from rmq_core.pipeline.history.steps import LETTERS_BY_BITS, tables
 from rmq_core.pipeline.schemas import COPIES
 
@@ -41,9 +41,9 @@ def wrongs(rows: Rows) -> Wrongs:
     at = np.flatnonzero((missing | too_many) & (rows.index > settled[rows.message]))
     kind = np.full(len(at), 3)
     if len(at):
-        ended = rows.before(known.ends[step].astype(np.int64))[at] > 0
+        ended = rows.before(rows.counted(known.ends, ENDED))[at] > 0
         kind[missing[at] & ended & known.ends[step[at]]] = 2
-        acked = rows.before(known.acked[step].astype(np.int64))[at] > 0
+        acked = rows.before(rows.counted(known.acked, ACKED))[at] > 0
         kind[missing[at] & acked & known.taken[step[at]]] = 1
     messages, first = np.unique(rows.message[at], return_index=True)
     total = len(rows.starts)

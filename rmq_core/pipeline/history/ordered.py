@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from rmq_core.pipeline.history.rows import first_rows
-from rmq_core.pipeline.schemas import STEPS
+from rmq_core.pipeline.history.spooled import Sorter
+from rmq_core.pipeline.schemas import STEPS, arrow
 
 if TYPE_CHECKING:
     import pyarrow
@@ -20,27 +21,48 @@ AT_ONCE = 40_000
 at is to stay in the processor's cache."""
 
 
-def whole_messages(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.Table]:
-    """Batches of ``hash`` and `schemas.STEPS`, by ``hash`` → tables of `schemas.STEPS` by message, position and seq.
+def whole_messages(batches: Iterable[pyarrow.RecordBatch], hot: int) -> Iterator[pyarrow.Table | Sorter]:
+    """Batches of ``hash`` and `schemas.STEPS`, by ``hash`` → tables of `schemas.STEPS` by message, position and seq;
+    of a message with more than ``hot`` rows, which are not held in memory, what sorts them.
 
-    A message may go on in the next batch; the rows of one message must fit into memory.
+    A message may go on in the next batch.
     """
     import numpy as np
 
     held, whole, more = list[Any](), 0, 0  # rows of messages that have ended in these batches, and behind them
+    apart: tuple[int, Sorter] | None = None
     for batch in batches:
+        if apart is not None:
+            goes_on = int(np.searchsorted(batch.column("hash").to_numpy(), apart[0], side="right"))
+            apart[1].add(_steps(batch.slice(0, goes_on)))
+            if goes_on == batch.num_rows:
+                continue
+            yield apart[1]
+            apart, batch = None, batch.slice(goes_on)
         if not batch.num_rows:
             continue
         hashes = batch.column("hash").to_numpy()
         start = int(np.searchsorted(hashes, hashes[-1]))
         held.append(batch)
         whole, more = (whole + more + start, batch.num_rows - start) if start else (whole, more + batch.num_rows)
-        if whole >= AT_ONCE:
+        if whole >= AT_ONCE or more > hot:
             table = _table(held)
-            yield _in_order(table.slice(0, whole))
+            if whole:
+                yield _in_order(table.slice(0, whole))
             held, whole = table.slice(whole).to_batches(), 0
+        if more > hot:
+            apart = int(hashes[-1]), Sorter(arrow(STEPS))
+            for each in held:
+                apart[1].add(_steps(each))
+            held, more = [], 0
+    if apart is not None:
+        yield apart[1]
     if held:
         yield _in_order(_table(held))
+
+
+def _steps(batch: Any) -> Any:
+    return batch.select([name for name, _, _ in STEPS]).cast(arrow(STEPS))
 
 
 def _table(batches: list[Any]) -> Any:

@@ -33,6 +33,12 @@ def layout() -> Any:
     return np.dtype([*small, *counts, *places, *((name, "<i8") for name in times)])
 
 
+KNOWN, FOLDED, ACKED, ENDED, TRASHED, TOUCHED = 1, 2, 4, 8, 16, 32
+"""Bits of a ``head``: a closing state, or the archive's past, knew of the message; it stands for rows of this run
+(`carried.folded`), among which, in the same life, the message was acked, or ended; it went into the trash; something
+happened that no closing state covers."""
+
+
 class Rows:
     """The columns of a table of `schemas.STEPS`, sorted by message, and where each message begins.
 
@@ -92,6 +98,27 @@ class Rows:
         heads = at[self.head[at]]
         for copy in COPIES:
             self.change[copy][heads] = records[copy][self.record_of[heads]]
+
+    def told(self, flag: int) -> Any:
+        """Which rows are heads with that bit."""
+        import numpy as np
+
+        found = np.zeros(len(self.step), dtype=bool)
+        if self.records is not None:
+            found[self.head] = self.records["head"][self.record_of[self.head]] & flag > 0
+        return found
+
+    def any_told(self, flag: int) -> Any:
+        """Per message, whether there is such a head."""
+        import numpy as np
+
+        return np.zeros(len(self.starts), dtype=bool) if self.records is None else self.any(self.told(flag))
+
+    def counted(self, steps: Any, flag: int) -> Any:
+        """Per row 1 where its step is one of ``steps`` (of all there are), or it stands for one; for `before`."""
+        import numpy as np
+
+        return (steps[self.step] | self.told(flag)).astype(np.int64)
 
     def only(self, where: Any) -> Rows:
         """Those of the rows."""

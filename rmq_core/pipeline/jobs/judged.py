@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 from rmq_core.model.topic import Topic
 from rmq_core.pipeline.findings import gaps, verdicts
 from rmq_core.pipeline.history import accounts
-from rmq_core.pipeline.history.histories import Closing
+from rmq_core.pipeline.history.carried import Closing
 from rmq_core.pipeline.history.replay import MESSAGE, SLOT, ms_of, replay
 from rmq_core.pipeline.reading import History, StoredTables
 from rmq_core.pipeline.schemas import COPIES

@@ -28,8 +28,8 @@ from rmq_core.pipeline import files, unchanged
 from rmq_core.pipeline.archive import erasures
 from rmq_core.pipeline.archive.archived import Archive, batch_name
 from rmq_core.pipeline.history.accounts import ACCOUNTS
+from rmq_core.pipeline.history.carried import Closing
 from rmq_core.pipeline.history.figures import ENDS, SKETCHES
-from rmq_core.pipeline.history.histories import Closing
 from rmq_core.pipeline.schemas import STEPS, ddl
 from rmq_core.pipeline.sources.decoding import position_of
 from rmq_core.pipeline.sources.journal import since_of
