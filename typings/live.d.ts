@@ -316,6 +316,9 @@ interface PageData {
 
   topic: Live.Topic;
   tab: string;
+  /** Of the topic, when the page was made. */
+  problems: Live.Problem[];
+  problems_at_ms: number;
   socket: string;
   frame: any;
   /** Names of topics. */

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -11,10 +12,13 @@ from django.utils.translation import gettext, gettext_lazy
 
 from console.engine import engine
 from console.kept import favourites_of
+from console.options import options
 from console.pages.definition import labels, tab_data
 from console.pages.shell import console_page, render_page
 from console.serializers.topics import GROUP, topic_json
+from console.snapshots.store import LiveKeys, read_frame
 from console.topic_tabs import tabs_of
+from rmq_core.errors import RMQError
 from rmq_core.model.group import Group
 from rmq_core.model.topic import Topic, TopicKind
 
@@ -50,6 +54,7 @@ def page(request: HttpRequest, topic: str, tab: str = "live") -> HttpResponse:
         "console/topic.html",
         gettext("Topic %(name)s") % {"name": topic},
         data={"socket": f"live/topics/{topic}/", "topic": topic_json(definition), "tab": tab}
+        | known_problems(topic)
         | {"favourites": favourites_of(request.user)}
         | (tab_data(definition) if tab == "definition" else {})
         | ({"labels": labels()} if tab == "live" else {}),
@@ -59,6 +64,17 @@ def page(request: HttpRequest, topic: str, tab: str = "live") -> HttpResponse:
         kind=KINDS[kind],
         stream=stream_of(definition),
     )
+
+
+def known_problems(topic: str) -> dict[str, Any]:
+    """Its problems of the newest frame of all topics: what stands above all else is there when the page opens."""
+    try:
+        frame = engine().client.run(read_frame(LiveKeys(options().namespace).overview))
+    except RMQError:
+        frame = None  # the page says so where it says what it needs
+    found = json.loads(frame[1]) if frame else {}
+    problems = [each for each in found.get("problems", []) if each["topic"] == topic]
+    return {"problems": problems, "problems_at_ms": found.get("at_ms", 0)}
 
 
 def stream_of(topic: Topic) -> str:

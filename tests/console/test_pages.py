@@ -80,6 +80,16 @@ def test_a_topic_page_carries_its_addresses_and_grants(queue: Queue, browser: Cl
     assert "<b>buy</b>" not in answer.content.decode()
 
 
+def test_a_topic_page_opens_with_its_problems(queue: Queue, browser: Client) -> None:
+    queue.topic()
+    assert page_data(browser.get("/topics/orders/"))["problems"] == []
+    several = [{"topic": name, "code": "dead"} for name in ("orders", "orders2", None)]
+    text = json.dumps({"type": "overview", "at_ms": 12, "topics": [], "problems": several})
+    queue.client.run(write_frames({LiveKeys(options().namespace).overview: text}, 7))
+    data = page_data(browser.get("/topics/orders/messages/"))
+    assert (data["problems"], data["problems_at_ms"]) == (several[:1], 12)
+
+
 def test_a_page_loaded_anew_shows_the_topic_that_is_there_now(queue: Queue, browser: Client) -> None:
     queue.topic()
     assert page_data(browser.get("/topics/orders/"))["topic"]["kind"] == "fixed-time"

@@ -7,6 +7,8 @@ import { Socket } from "./socket.js";
 import { fill, gettext } from "./text.js";
 
 const STALE_MS = 5000;
+/** What nobody looked at is sampled seldom; whoever opens a page has something new by then. */
+const OPENING_MS = 3000;
 
 export class Live {
   /**
@@ -111,6 +113,10 @@ export class Live {
   }
 
   stale() {
+    return this.old() && performance.now() > OPENING_MS;
+  }
+
+  old() {
     return this.atMs > 0 && Date.now() - this.receivedAt > Math.max(STALE_MS, 3 * this.intervalMs);
   }
 
@@ -125,11 +131,12 @@ export class Live {
         ? gettext("Not connected")
         : this.stale()
           ? gettext("Old data")
-          : this.state === "connecting"
+          : this.state === "connecting" || this.old()
             ? gettext("Connecting…")
             : gettext("Live");
     setText(this.word, this.gone && !lost ? gettext("Old data") : word);
-    this.dot.dataset.state = this.paused ? "paused" : old ? "lost" : this.state === "open" ? "live" : "connecting";
+    const isLive = this.state === "open" && !this.old();
+    this.dot.dataset.state = this.paused ? "paused" : old ? "lost" : isLive ? "live" : "connecting";
     const as = fill(gettext("as of %(time)s"), { time: time(this.shownMs || this.atMs) });
     setText(this.asOf, this.atMs ? as : "");
     setText(this.symbol, this.paused ? "play_arrow" : "pause");

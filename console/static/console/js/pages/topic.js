@@ -14,14 +14,6 @@ import { WAITING } from "../parts/states.js";
 import { openWhy } from "../parts/why.js";
 import { Star } from "../topics/favourites.js";
 import { topicState } from "../topics/topicstate.js";
-import { DefinitionTab } from "./definition.js";
-import { EntriesTab } from "./entries.js";
-import { GroupsTab } from "./groups.js";
-import { GroupsDeadTab } from "./groupsdead.js";
-import { LiveTab } from "./live.js";
-import { MessagesTab } from "./messages.js";
-import { SlotsTab } from "./slots.js";
-import { TrendsTab } from "./trends.js";
 
 /** @typedef {Live.TopicFrame | Live.PastFrame} Shown */
 
@@ -40,8 +32,9 @@ const LATE = [
 const FLEET = ["unowned", "no_workers", "group_stuck"];
 /** @type {Live.TopicFrame | null} */
 let frame = null;
+const build = await tabModule();
 const live = new Live(page.socket, take, render);
-const tab = buildTab();
+const tab = build();
 const problems = byId("rc-problems");
 byId("rc-topic-state").before(new Star().show(page.topic.name));
 
@@ -68,16 +61,43 @@ if (page.topic.kind !== "group") {
 }
 addEventListener("resize", () => live.draw());
 showState(page.topic);
+showWrong(page.problems);
 
-function buildTab() {
-  if (page.tab === "live") return new LiveTab(live, () => render());
-  if (page.tab === "slots") return new SlotsTab(live);
-  if (page.tab === "trends") return new TrendsTab();
-  if (page.tab === "groups") return new GroupsTab(live);
-  if (page.tab === "dead" && page.topic.kind === "stream") return new GroupsDeadTab();
-  if (page.tab === "definition") return new DefinitionTab();
-  if (page.tab === "dead") return new MessagesTab(live, ["dead"]);
-  return page.topic.kind === "stream" ? new EntriesTab(live) : new MessagesTab(live, WAITING);
+/** Only the modules of the tab that is shown are fetched: together they are three times as many. */
+async function tabModule() {
+  const stream = page.topic.kind === "stream";
+  switch (page.tab) {
+    case "live": {
+      const { LiveTab } = await import("./live.js");
+      return () => new LiveTab(live, () => render());
+    }
+    case "slots": {
+      const { SlotsTab } = await import("./slots.js");
+      return () => new SlotsTab(live);
+    }
+    case "trends": {
+      const { TrendsTab } = await import("./trends.js");
+      return () => new TrendsTab();
+    }
+    case "groups": {
+      const { GroupsTab } = await import("./groups.js");
+      return () => new GroupsTab(live);
+    }
+    case "definition": {
+      const { DefinitionTab } = await import("./definition.js");
+      return () => new DefinitionTab();
+    }
+  }
+  if (stream && page.tab === "dead") {
+    const { GroupsDeadTab } = await import("./groupsdead.js");
+    return () => new GroupsDeadTab();
+  }
+  if (stream) {
+    const { EntriesTab } = await import("./entries.js");
+    return () => new EntriesTab(live);
+  }
+  const { MessagesTab } = await import("./messages.js");
+  return () => new MessagesTab(live, page.tab === "dead" ? ["dead"] : WAITING);
 }
 
 function take(/** @type {Live.TopicMessage} */ message) {
@@ -110,13 +130,17 @@ function render() {
   if (!shown) return;
   if (!past) page.topic = shown.topic;
   showState(shown.topic, shown);
-  showProblems(problems, shown.problems, place, past ? () => null : act);
-  problems.hidden = !shown.problems.length;
+  showWrong(shown.problems, Boolean(past));
   setText(byId("rc-facts"), facts(shown).filter(Boolean).join(" · "));
   const dead = byId("rc-dead-count");
   if (!dead || past || !frame) return;
   const died = frame.groups.reduce((sum, group) => sum + group.dead, frame.now.dead);
   setText(dead, died ? ` ${count(died)}` : "");
+}
+
+function showWrong(/** @type {Live.Problem[]} */ found, past = false) {
+  showProblems(problems, found, place, past ? () => null : act);
+  problems.hidden = !found.length;
 }
 
 function facts(/** @type {Shown} */ shown) {
@@ -186,7 +210,7 @@ function acknowledge() {
     () => [],
     () => {},
     () => [],
-    () => ({ until_ms: live.shownMs }),
+    () => ({ until_ms: live.shownMs || page.problems_at_ms }),
   );
   return small(button);
 }
