@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from rmq_core import RMQ, PriorityMessage, Topic, TopicKind
+from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.pipeline.jobs.archive import archive
 from rmq_core.pipeline.sentences import sentence
 from rmq_core.pipeline.sources import register
@@ -70,6 +71,41 @@ def test_who_wants_some_columns_gets_these(spark: Any, client: RMQ, tmp_path: Pa
     with pytest.raises(Exception, match="rmq_core") as caught:
         spark.read.format("rmq_archive").load().collect()
     assert sentence(caught.value) == "the option 'path' is missing: which archive to read"
+
+
+def test_what_nobody_wants_is_not_read(spark: Any, client: RMQ, redis_server: EmbeddedRedis, tmp_path: Path) -> None:
+    be_busy(client)
+    register(spark)
+
+    def asked(command: str) -> int:
+        stats = redis_server.client().info("commandstats")
+        return int(stats.get(f"cmdstat_{command}", {}).get("calls", 0))
+
+    def of(source: str, where: str) -> list[Any]:
+        return spark.read.options(**options_of(client)).format(source).load().where(where).drop("at_ms").collect()
+
+    dead, every = of("rmq_queues", "part = 'dead'"), of("rmq_queues", "true")
+    assert dead == [row for row in every if row.part == "dead"] != []
+    before = [asked(each) for each in ("hscan", "zscan")]
+    assert of("rmq_queues", "part IN ('dead') AND topic = 'work'") == dead
+    scans = asked("zscan") - before[1]
+    assert (asked("hscan"), scans) == (before[0], client.topic("work").slots)
+    assert of("rmq_queues", f"part = 'dead' AND slot = {dead[0].slot} AND topic = 'work'")
+    assert asked("zscan") - before[1] == scans + 1
+    assert {row.part for row in of("rmq_queues", "part != 'dead' AND topic = 'work'")} >= {"store", "begin"}
+    assert of("rmq_queues", "topic = 'nowhere'") == []
+    assert asked("hscan") > before[0]
+
+    wanted, reads = transitions(client), asked("xrange")
+    here = of("rmq_journal", "topic = 'later'")
+    assert len(here) == sum(each[0] == "later" for each in wanted) > 0
+    assert asked("xrange") - reads == len({row.slot for row in here})
+    assert {row.slot for row in of("rmq_journal", "slot = 0 AND topic IN ('work', 'later')")} == {0}
+    path = str(tmp_path / "archive")
+    archive(spark, SourceOptions.read(options_of(client)), path)
+    archived = spark.read.format("rmq_archive").load(path)
+    assert archived.where("topic = 'later'").count() == len(here)
+    assert archived.where("topic = 'nowhere'").count() == 0
 
 
 def test_the_notebook_runs(spark: Any, client: RMQ, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ from rmq_core.model.topic import Topic
 from rmq_core.pipeline.schemas import EVENTS, ddl
 from rmq_core.pipeline.sources.decoding import batches, position_of
 from rmq_core.pipeline.sources.options import SourceOptions, kind_of, slot_groups
-from rmq_core.pipeline.sources.pruning import chosen
+from rmq_core.pipeline.sources.pruning import chosen, wanted
 from rmq_core.transport.sync import Connection
 
 try:
@@ -208,12 +208,22 @@ class JournalReader(DataSourceReader):
 
     def __init__(self, options: SourceOptions, names: list[str] | None = None) -> None:
         self.options, self.names = options, names
+        self.wanted: dict[str, frozenset[Any]] = {}
+
+    def pushFilters(self, filters: list[Any]) -> list[Any]:
+        """Of topics and slots that nobody wants, nothing is read."""
+        self.wanted = wanted(filters, ("topic", "slot"))
+        return filters
 
     def partitions(self) -> list[InputPartition]:
         """From the oldest entry to the newest there is at this moment."""
-        topics = self.options.journaled()
+        topics = [each for each in self.options.journaled() if each.name in self.wanted.get("topic", {each.name})]
         with self.options.connection() as connection:
-            return plan(self.options, topics, {}, newest(connection, self.options, topics))
+            ends = newest(connection, self.options, topics)
+        if "slot" in self.wanted:
+            some = {str(slot) for slot in self.wanted["slot"]}
+            ends = {name: {slot: end for slot, end in of.items() if slot in some} for name, of in ends.items()}
+        return plan(self.options, topics, {}, ends)
 
     def read(self, partition: InputPartition) -> Iterator[pyarrow.RecordBatch]:
         """See `read_ranges`."""

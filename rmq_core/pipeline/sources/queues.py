@@ -20,7 +20,7 @@ from rmq_core.model.topic import Topic
 from rmq_core.pipeline.schemas import PARTS, QUEUES, SCORED, arrow, ddl
 from rmq_core.pipeline.sources.decoding import whole
 from rmq_core.pipeline.sources.options import SourceOptions, slot_groups
-from rmq_core.pipeline.sources.pruning import chosen
+from rmq_core.pipeline.sources.pruning import chosen, wanted
 from rmq_core.protocol.keys import Keyspace, SlotKeys
 from rmq_core.protocol.scripts import Call, script
 from rmq_core.queries.trash import Trashed
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 NAME = "rmq_queues"
+EDGES = ("begin", "end")
 COUNT = 5_000
 _TYPES: dict[str, tuple[str, ...]] = dict.fromkeys(SCORED, ("zset",))
 _TYPES |= {"store": ("zset", "stream"), "journal": ("stream",)}
@@ -55,11 +56,11 @@ class QueuesSource(DataSource):
 class Slots(InputPartition):
     """Some slots of one topic."""
 
-    def __init__(self, topic: Topic, slots: tuple[int, ...]) -> None:
+    def __init__(self, topic: Topic, slots: tuple[int, ...], parts: tuple[str, ...]) -> None:
         super().__init__(None)
         self.topic = topic.name
         self.timed = topic.timed
-        self.parts = () if topic.is_stream else PARTS
+        self.parts = parts
         self.slots = slots
 
 
@@ -68,14 +69,24 @@ class QueuesReader(DataSourceReader):
 
     def __init__(self, options: SourceOptions, names: list[str] | None = None) -> None:
         self.options, self.names = options, names
+        self.wanted: dict[str, frozenset[Any]] = {}
+
+    def pushFilters(self, filters: list[Any]) -> list[Any]:
+        """Of topics, slots and parts that nobody wants, nothing is read."""
+        self.wanted = wanted(filters, ("topic", "slot", "part"))
+        return filters
 
     def partitions(self) -> list[InputPartition]:
         """Of every topic asked for, and its groups; of a stream itself only what its ledger says."""
-        return [
-            Slots(topic, slots)
-            for topic in self.options.journaled()
-            for slots in slot_groups(topic, self.options.slots_per_partition)
-        ]
+        planned: list[InputPartition] = []
+        for topic in self.options.journaled():
+            there = EDGES if topic.is_stream else (*PARTS, *EDGES)
+            parts = tuple(part for part in there if part in self.wanted.get("part", there))
+            groups = slot_groups(topic, self.options.slots_per_partition)
+            for slots in [] if topic.name not in self.wanted.get("topic", {topic.name}) else groups:
+                some = tuple(slot for slot in slots if slot in self.wanted.get("slot", slots))
+                planned += [Slots(topic, some, parts)] if some and parts else []
+        return planned
 
     def read(self, partition: InputPartition) -> Iterator[pyarrow.RecordBatch]:
         """On an executor. Where there is no topic, Spark asks for a partition of its own invention."""
@@ -132,7 +143,7 @@ def read_slot(
     topic: str,
     slot: int,
     timed: bool = True,
-    parts: tuple[str, ...] = PARTS,
+    parts: tuple[str, ...] = (*PARTS, *EDGES),
 ) -> Iterator[pyarrow.RecordBatch]:
     """Everything one slot holds, a bounded part at a time. Raises `PipelineError` where a key of it is none of ours."""
     keys = keyspace.slot(topic, slot)
@@ -163,9 +174,12 @@ def _read_slot(
     (reply,) = connection.run([ledger_call(keyspace, topic, slot)])
     begin = read_ledger(reply)
     at_ms = begin["now_ms"]
-    yield _batch(topic, slot, "begin", [b""], None, [json.dumps(begin).encode()], at_ms)
+    if "begin" in parts:
+        yield _batch(topic, slot, "begin", [b""], None, [json.dumps(begin).encode()], at_ms)
     keys = keyspace.slot(topic, slot)
     for part in parts:
+        if part in EDGES:
+            continue
         command = "ZSCAN" if part in SCORED else "HSCAN"
         cursor: Any = 0
         while True:
@@ -192,6 +206,8 @@ def _read_slot(
                     yield _batch(topic, slot, part, ids, None, values, at_ms)
             if not int(cursor):
                 break
+    if "end" not in parts:
+        return
     (reply,) = connection.run([ledger_call(keyspace, topic, slot)])
     yield _batch(topic, slot, "end", [b""], None, [json.dumps(read_ledger(reply)).encode()], at_ms)
 
