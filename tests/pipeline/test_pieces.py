@@ -103,4 +103,10 @@ def test_what_was_known_before_is_said_to_have_ended() -> None:
         judged_in(patched, 40_000, 1, 0, 1)
         assert judged([sent, taken, acked], Closing(1))[2] == []  # of one that nobody knew, nothing need be said
         (ended,) = judged([*state, taken, acked], Closing(2, frozenset({"work"})))[2]
-    assert ended["carried"] == b""
+        assert ended["carried"] == b""
+        # Sent anew, it is one that nobody knew.
+        slot.say(("sent", "ns", b"a", DUE))
+        found, _, (again,), unsure = judged(
+            [*state, ended, told(slot, 1, Random(1))[-1]], Closing(3, frozenset({"work"}))
+        )
+    assert found[b"a"]["waiting"] == 1 and again["carried"] and not unsure

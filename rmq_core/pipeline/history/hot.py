@@ -62,7 +62,8 @@ class _Hot:
             piece, flags = piece.filter(pa.array(~live)), flags[~live]
         if not piece.num_rows:
             return
-        rows = self.every.add(piece)
+        if (rows := self.every.add(piece)) is None:
+            return
         wrong, none = wrongs(rows), np.zeros(len(rows.step), dtype=bool)
         known = self.closing.known if self.closing else frozenset[str]()
         self.unsure |= bool(carried.unsure(rows, wrong, known).any())
@@ -99,12 +100,15 @@ class _Fold:
         self.table: Any = None
         self.apart = False
 
-    def add(self, piece: Any) -> Rows:
-        """Takes them in; returns them, and what stood for those before."""
+    def add(self, piece: Any) -> Rows | None:
+        """Takes them in; returns them, and what stood for those before. None: they only say that it had ended."""
         import pyarrow as pa
 
         both = piece if self.table is None else pa.concat_tables([self.table, piece]).combine_chunks()
-        rows = Rows(carried.newest(both, first_rows(both)))
+        current = carried.newest(both, first_rows(both))
+        if not current.num_rows:
+            return None
+        rows = Rows(current)
         self.table = carried.folded(rows, wrongs(rows), traced(rows, gone=True))
         return rows
 
