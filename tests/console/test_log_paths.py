@@ -60,7 +60,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Process, 
 
 def test_plain_uvicorn_tells_no_secret(server: tuple[Process, int]) -> None:
     running, port = server
-    asked = (
+    asked: tuple[tuple[str, int, dict[str, str]], ...] = (
         (f"/screens/{LINK}/", 200, {}),
         (f"/screens/{LINK}", 301, {}),
         (f"/screens/{ENDED}/", 404, {}),
