@@ -20,4 +20,4 @@ USER rmq
 
 EXPOSE 8000
 STOPSIGNAL SIGTERM
-CMD ["uvicorn", "console.config.asgi:application", "--host", "0.0.0.0", "--port", "8000", "--no-server-header"]
+CMD ["uvicorn", "console.config.asgi:application", "--host", "0.0.0.0", "--port", "8000", "--no-server-header", "--no-access-log"]

@@ -15,9 +15,11 @@ class ConsoleConfig(AppConfig):
 
     def ready(self) -> None:
         from console import checks, database, release  # noqa: F401  (registers the checks; looks at the files)
+        from console.log_paths import hide_in_logs
         from console.options import options
         from console.usecases.job_queue import announce_queues
 
+        hide_in_logs()
         options()  # now, rather than at the first request
         announce_queues()
         connection_created.connect(_read_odd_bytes)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
 from django.utils.translation import gettext
 from ninja import Path as PathParam
 from ninja import Router, Status
@@ -86,11 +87,13 @@ def all_rules(request: HttpRequest) -> dict[str, Any]:
 
 
 @router.post("/rules", response={201: RuleOut}, url_name="alert-rule-create", summary="Define a rule")
-def create_rule(request: HttpRequest, body: RuleBody) -> Any:
+def create_rule(request: HttpRequest, response: HttpResponse, body: RuleBody) -> Any:
     caller_of(request).require(Action.ALERT_RULE)
     if AlertRule.objects.filter(name=body.name).exists():
         raise ApiError(409, "rule_exists", gettext("There is a rule of this name already."))
-    return Status(201, rule_json(_put(request, AlertRule(name=body.name), body)))
+    made = _put(request, AlertRule(name=body.name), body)
+    response["Location"] = reverse("console-api:alert-rule", kwargs={"name": made.name})
+    return Status(201, rule_json(made))
 
 
 @router.post(
@@ -112,7 +115,18 @@ def preview_rule(request: HttpRequest, body: RuleChange) -> dict[str, Any]:
     return {**vars(found), "firings": [vars(each) for each in found.firings]}
 
 
-@router.patch("/rules/{name}", response=RuleOut, url_name="alert-rule", summary="Change, disable or enable a rule")
+@router.get("/rules/{name}", response=RuleOut, url_name="alert-rule", summary="One rule")
+def one_rule(request: HttpRequest, name: RuleName) -> dict[str, Any]:
+    caller = _caller(request)
+    rule = alerts.find_rule(name)
+    if not alerts.sees_patterns(caller.user, rule.topics):
+        raise UnknownAlert(gettext("There is no such rule."))
+    return rule_json(rule)
+
+
+@router.patch(
+    "/rules/{name}", response=RuleOut, url_name="alert-rule-change", summary="Change, disable or enable a rule"
+)
 def change_rule(request: HttpRequest, name: RuleName, body: RuleChange) -> dict[str, Any]:
     caller_of(request).require(Action.ALERT_RULE)
     return rule_json(_put(request, alerts.find_rule(name), body))
@@ -135,14 +149,22 @@ def all_silences(request: HttpRequest) -> dict[str, Any]:
     return {"as_of_ms": engine().inspector.now_ms(), "silences": readable(SilenceOut, seen, silence_json)}
 
 
-@router.post("/silences", response={201: SilenceOut}, url_name="alert-silence", summary="Tell nobody for a while")
-def create_silence(request: HttpRequest, body: SilenceBody) -> Any:
+@router.post(
+    "/silences", response={201: SilenceOut}, url_name="alert-silence-create", summary="Tell nobody for a while"
+)
+def create_silence(request: HttpRequest, response: HttpResponse, body: SilenceBody) -> Any:
     """What fires meanwhile is listed, and told when the silence ends and it still fires."""
     caller = caller_of(request)
     caller.require(Action.SILENCE)
     now_ms = engine().inspector.now_ms()
     row = alerts.silence(caller.actor, body.rule, body.topics, now_ms, now_ms + body.for_ms, body.reason)
+    response["Location"] = reverse("console-api:alert-silence", kwargs={"number": row.pk})
     return Status(201, silence_json(row))
+
+
+@router.get("/silences/{int:number}", response=SilenceOut, url_name="alert-silence", summary="One silence")
+def one_silence(request: HttpRequest, number: Number) -> dict[str, Any]:
+    return silence_json(_silence(_caller(request), number))
 
 
 @router.post("/silences/{number}:end", response=SilenceOut, url_name="alert-silence-end", summary="End a silence now")
@@ -153,9 +175,7 @@ def end_silence(
 ) -> dict[str, Any]:
     caller = caller_of(request)
     caller.require(Action.SILENCE)
-    row = AlertSilence.objects.filter(pk=number).first()
-    if row is None or not alerts.sees_patterns(caller.user, row.topics):
-        raise UnknownAlert(gettext("There is no such silence."))
+    row = _silence(caller, number)
     return silence_json(alerts.end_silence(caller.actor, row, engine().inspector.now_ms(), body.reason))
 
 
@@ -190,6 +210,13 @@ def _caller(request: HttpRequest) -> Caller:
     caller = caller_of(request)
     caller.require(Permission.VIEW)
     return caller
+
+
+def _silence(caller: Caller, number: int) -> AlertSilence:
+    row = AlertSilence.objects.filter(pk=number).first()
+    if row is None or not alerts.sees_patterns(caller.user, row.topics):
+        raise UnknownAlert(gettext("There is no such silence."))
+    return row
 
 
 def _set(rule: AlertRule, body: RuleChange) -> None:

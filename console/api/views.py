@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from ninja import Path as PathParam
 from ninja import Router, Schema, Status
@@ -59,14 +59,23 @@ def all_views(request: HttpRequest) -> dict[str, Any]:
 
 
 @router.post("", response={201: ViewOut}, url_name="views", summary="Save a view")
-def save(request: HttpRequest, body: ViewBody) -> Any:
+def save(request: HttpRequest, response: HttpResponse, body: ViewBody) -> Any:
     """A shared one needs `operate`. Everybody sees it who is for its topic; of no topic: for all those of its saver."""
     caller = caller_of(request)
     made = usecase.save(caller.actor, body.name, body.address, shared=body.shared, replace=body.replace)
+    response["Location"] = reverse("console-api:view", kwargs={"number": made.pk})
     return Status(201, _view(made))
 
 
-@router.delete("/{number}", response=ViewList, url_name="view", summary="Delete a saved view")
+@router.get("/{number}", response=ViewOut, url_name="view", summary="One saved view")
+def one_view(request: HttpRequest, number: Number) -> dict[str, Any]:
+    """One's own or a shared one."""
+    caller = caller_of(request)
+    caller.require(Permission.VIEW)
+    return _view(usecase.find(caller.user, number))
+
+
+@router.delete("/{number}", response=ViewList, url_name="view-delete", summary="Delete a saved view")
 def remove(request: HttpRequest, number: Number) -> dict[str, Any]:
     """One's own, or, with `operate`, a shared one."""
     caller = caller_of(request)

@@ -6,17 +6,21 @@ from typing import Any
 
 from django.contrib import admin
 from django.contrib.admin import RelatedFieldListFilter
+from django.contrib.admin.utils import unquote
 from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.contrib.auth.models import Group, User
-from django.http import HttpRequest
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
 from console.access import in_scope
 from console.admin.words import APPS, of_permission, of_role
+from console.config.passwords import by, note_new_password
 from console.site import site
+from console.usecases import people
 
 
 class ForAllTopics(ModelAdmin):
@@ -77,9 +81,32 @@ class UserAdmin(ForAllTopics, DjangoUserAdmin):  # type: ignore[type-arg]  # at 
         return super().get_queryset(request).prefetch_related("groups")
 
     def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
-        if not change:
+        if change:
+            form.before = people.standing_of(obj)
+        else:
             obj.is_staff = True
         super().save_model(request, obj, form, change)
+
+    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
+        super().save_related(request, form, formsets, change)
+        if change:
+            people.note_edited(by(request), form.before, form.instance)
+        else:
+            people.note_created(by(request), form.instance)
+
+    def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> HttpResponse:
+        with note_new_password(request, unquote(id)):
+            return super().user_change_password(request, id, form_url)
+
+    def delete_model(self, request: HttpRequest, obj: User) -> None:
+        people.note_deleted(by(request), obj)
+        super().delete_model(request, obj)
+
+    def delete_queryset(self, request: HttpRequest, queryset: Any) -> None:
+        with transaction.atomic():
+            for user in queryset:
+                people.note_deleted(by(request), user)
+            super().delete_queryset(request, queryset)
 
 
 @admin.register(Group, site=site)
@@ -91,3 +118,25 @@ class GroupAdmin(ForAllTopics, DjangoGroupAdmin):
     @admin.display(description=_("role"), ordering="name")
     def role(self, group: Group) -> str:
         return of_role(group)
+
+    def save_model(self, request: HttpRequest, obj: Group, form: Any, change: bool) -> None:
+        if change:
+            form.before = people.standing_of_role(obj)
+        super().save_model(request, obj, form, change)
+
+    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
+        super().save_related(request, form, formsets, change)
+        if change:
+            people.note_role_edited(by(request), form.before, form.instance)
+        else:
+            people.note_role_created(by(request), form.instance)
+
+    def delete_model(self, request: HttpRequest, obj: Group) -> None:
+        people.note_role_deleted(by(request), obj)
+        super().delete_model(request, obj)
+
+    def delete_queryset(self, request: HttpRequest, queryset: Any) -> None:
+        with transaction.atomic():
+            for role in queryset:
+                people.note_role_deleted(by(request), role)
+            super().delete_queryset(request, queryset)

@@ -4,7 +4,7 @@ from django.apps import apps
 from django.contrib.admin import autodiscover
 from django.urls import URLPattern, URLResolver, include, path
 
-from console.config import signin
+from console.config import passwords, signin
 from console.sso.options import options
 
 autodiscover()
@@ -16,6 +16,7 @@ handler500 = "console.pages.failures.failed"
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("admin/login/", signin.sign_in),
+    path("admin/password_change/", passwords.own_password),
     *([path("", include("console.sso.urls"))] if options() else []),
     path("", include("console.urls")),
 ]

@@ -12,7 +12,10 @@ from console.access import Action
 from console.models.fields import JSONField
 from rmq_core.model.text import shown
 
-_OTHERS = ("create_token", "export", "resume_operation", "revoke_token", "sign_in")
+_OTHERS = (
+    "create_role", "create_token", "create_user", "delete_role", "delete_user", "edit_role", "edit_user", "export",
+    "resume_operation", "revoke_token", "set_password", "sign_in",
+)  # fmt: skip
 _NEVER = {Action.PURGE, Action.TOKENS}
 """Permissions to do something that is recorded under another name."""
 ACTIONS = tuple(sorted({*(action.value for action in Action if action not in _NEVER), *_OTHERS}))
@@ -25,17 +28,23 @@ LABELS = {
     "cancel": _("cancel"),
     "claim": _("claim what a member has"),
     "create_group": _("make a consumer group"),
+    "create_role": _("add a role"),
     "create_token": _("make a token"),
     "create_topic": _("create a topic"),
+    "create_user": _("add a user"),
     "delete_entries": _("delete entries of a stream"),
     "delete_group": _("delete a consumer group"),
     "delete_topic": _("delete a topic"),
+    "delete_role": _("delete a role"),
     "delete_route": _("delete a route"),
+    "delete_user": _("delete a user"),
     "discard_outbox": _("discard messages of an outbox"),
     "drain": _("drain a worker"),
     "drop": _("drop dead letters"),
     "edit_group": _("edit a consumer group"),
+    "edit_role": _("change a role"),
     "edit_topic": _("edit a topic"),
+    "edit_user": _("change a user"),
     "erase": _("erase messages from the archive"),
     "export": _("export"),
     "force_delete": _("delete a topic with its messages"),
@@ -65,6 +74,7 @@ LABELS = {
     "screen": _("define a screen"),
     "screen_link": _("make or revoke the link of a screen"),
     "send": _("send"),
+    "set_password": _("set a password"),
     "sign_in": _("sign in"),
     "skip": _("skip missing versions"),
     "silence": _("silence alerts"),

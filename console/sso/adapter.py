@@ -15,8 +15,9 @@ from django.utils.translation import gettext
 
 from console.sso.claims import groups_of, merged
 from console.sso.options import PROVIDER, Sso, options
-from console.sso.people import remember
+from console.sso.people import by, remember
 from console.sso.refusals import did_not_work, refusal
+from console.usecases.people import note_created
 
 log = logging.getLogger("console.sso")
 
@@ -45,6 +46,12 @@ class Adapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
         if not groups_of(merged(sociallogin.account.extra_data), sso):
             words = gettext("You are known there, but nobody has given you a role here. Ask an administrator.")
             raise _Refused(request, words, user.get_username())
+
+    def save_user(self, request: HttpRequest, sociallogin: Any, form: Any = None) -> Any:
+        user, sso = super().save_user(request, sociallogin, form), _ours(sociallogin)
+        if sso is not None:
+            note_created(by(sso), user)
+        return user
 
     def on_authentication_error(
         self, request: HttpRequest, provider: Any, error: Any = None, exception: Any = None, extra_context: Any = None

@@ -15,6 +15,7 @@ from console.sso.claims import give_groups
 from console.sso.options import Sso, options
 from console.sso.sealing import seal, unseal
 from console.usecases.audit import note
+from console.usecases.people import By, edits
 
 log = logging.getLogger("console.sso")
 
@@ -22,12 +23,18 @@ RETRY_MS = 60_000
 """Where the provider is away, people go on, and it is asked again so much later."""
 
 
+def by(sso: Sso) -> By:
+    """Who gives and takes roles by what the provider claims."""
+    return By(sso.name, via="sso")
+
+
 def remember(user: Any, claims: Mapping[str, Any], refresh: str, id_token: str, sso: Sso) -> None:
     """Somebody has just signed in."""
-    if not user.is_staff:  # what Django's admin asks for; what they may do comes from the groups
-        user.is_staff = True
-        user.save(update_fields=["is_staff"])
-    give_groups(user, claims, sso)
+    with edits(by(sso), user):
+        if not user.is_staff:  # what Django's admin asks for; what they may do comes from the groups
+            user.is_staff = True
+            user.save(update_fields=["is_staff"])
+        give_groups(user, claims, sso)
     fields = {"subject": str(claims["sub"])[:255], "refresh": seal(refresh), "id_token": seal(id_token)}
     SsoAccount.objects.update_or_create(user=user, defaults=fields | {"checked_ms": now_ms(), "ended": False})
 
@@ -55,7 +62,9 @@ def still_there(user: Any) -> bool:
         return True
     if str(found.claims.get("sub")) != row.subject:
         return _ended(user, row, "it tells of somebody else")
-    if not give_groups(user, found.claims, sso):
+    with edits(by(sso), user):
+        has_roles = give_groups(user, found.claims, sso)
+    if not has_roles:
         return _ended(user, row, "no role is left")
     tokens = {"refresh": seal(found.refresh), "id_token": seal(found.id_token) or row.id_token}
     _still_that_of(row).update(**tokens)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from django.contrib.auth import get_user_model
+from django.db import transaction
 
 from console.supervise.folder import DataFolder
+from console.usecases.people import By, note_created
 
 NAME = "admin"
 FILE = "admin_password"
@@ -18,7 +20,8 @@ def ensure_admin(folder: DataFolder) -> str:
         if users.filter(is_superuser=True, is_active=True).exists():
             return "sign in with your own account"
         password = folder.secret(FILE, 12)
-        users.create_superuser(NAME, password=password)
+        with transaction.atomic():
+            note_created(By("manage.py prepare", via="command"), users.create_superuser(NAME, password=password))
         return f"sign in as {NAME} with the password {password} (kept in {folder.path / FILE})"
     kept = folder.read(FILE)
     if kept and user.check_password(kept):

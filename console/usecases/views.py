@@ -63,11 +63,17 @@ def _save(user: User, owner: str, name: str, address: str, replace: bool) -> Sav
     return view
 
 
-def remove(actor: Actor, number: int) -> None:
-    """Delete one's own, or a shared one. Raises `UnknownView`, `Forbidden`."""
-    view = next((each for each in views_of(actor.user) if each.pk == number), None)
+def find(user: User, number: int) -> SavedView:
+    """One's own, or a shared one. Raises `UnknownView`."""
+    view = next((each for each in views_of(user) if each.pk == number), None)
     if view is None:
         raise UnknownView(gettext("There is no such view."))
+    return view
+
+
+def remove(actor: Actor, number: int) -> None:
+    """Delete one's own, or a shared one. Raises `UnknownView`, `Forbidden`."""
+    view = find(actor.user, number)
     if view.owner != SHARED:
         view.delete()
         return

@@ -95,6 +95,24 @@ def test_roles_follow_and_who_is_gone_is_out(desk: Desk, browser: Browser) -> No
     assert browser.sign_in("cid", DOOR).status_code == 403
 
 
+def test_what_it_gives_and_takes_is_in_the_audit(desk: Desk, browser: Browser) -> None:
+    provider, _, address = desk
+    provider.has("hal", "ops")
+    browser.sign_in("hal", DOOR)
+    provider.has("hal", "lookers")
+    wait_until(lambda: browser.me()["permissions"] == ["view_live"], what="the roles to follow")
+    chief = Browser(address)
+    chief.post("admin/login/", token_of(chief.get("admin/login/")), username="ann", password="of the console")
+    found = chief.get("api/v1/audit?via=sso").json()["entries"]
+    told = [(each["action"], each["who"], each["query"]) for each in found if each["query"]["user"] == "hal"]
+    (made, first, then), flags = reversed(told), {"is_active": True, "is_staff": False, "is_superuser": False}
+    assert made == ("create_user", "Example Inc.", {"user": "hal", **flags, "roles": [], "permissions": []})
+    roles = {"given": ["Operator"], "taken": []}
+    assert first == ("edit_user", "Example Inc.", {"user": "hal", "is_staff": True, "roles": roles})
+    roles = {"given": ["Viewer"], "taken": ["Operator"]}
+    assert then == ("edit_user", "Example Inc.", {"user": "hal", "roles": roles})
+
+
 def test_signing_out_ends_it_on_both_sides(desk: Desk, browser: Browser) -> None:
     provider, _, address = desk
     provider.has("dan", "lookers")

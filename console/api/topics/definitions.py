@@ -78,9 +78,10 @@ class Deleted(Schema):
 
 
 class Revision(Schema):
-    """One version. `definition` is null where the topic was deleted; `by_code`: by an application or command line."""
+    """One version. `definition` is null where the topic was deleted; `by_code`: by an application or command line.
+    `id` is null where that has just been, and the keeper has not written it down yet."""
 
-    id: int
+    id: int | None
     version: int
     at_ms: int
     change: str
@@ -201,17 +202,20 @@ def delete_topic(
     summary="Its history",
 )
 def revisions(request: HttpRequest, topic: TopicName, limit: Limit = 50, cursor: Cursor = None) -> dict[str, Any]:
-    """The newest first. What is stored is among them, also where nobody has looked since it was changed."""
+    """The newest first. What is stored is among them, also where nobody has written it down since it was changed."""
     _viewer(request, topic)
-    if (now := _stored(topic)) is not None:
-        topic_history.note(now)
+    number = number_in(cursor, "revisions", topic) if cursor else None
+    now = None if number else _stored(topic)
+    newest = topic_history.as_found(now) if now is not None else None
     before = None
-    if cursor:
-        before = TopicRevision.objects.filter(topic=topic, pk=number_in(cursor, "revisions", topic)).first()
+    if number is not None:
+        before = TopicRevision.objects.filter(topic=topic, pk=number).first() if number else newest
         if before is None:
             raise invalid("cursor", "the version it names is no longer kept; begin again without it")
     found = topic_history.page(topic, before, limit + 1)
-    following = cursor_of(found[limit - 1].pk, "revisions", topic) if len(found) > limit else None
+    if number is None and newest is not None and newest.pk is None:
+        found = [newest, *found[:limit]]
+    following = cursor_of(found[limit - 1].pk or 0, "revisions", topic) if len(found) > limit else None
     return {"revisions": readable(Revision, found[:limit], revision_json), "next": following}
 
 

@@ -33,17 +33,26 @@ def record(topic: Topic, change: TopicRevision.Change, actor: Actor, reason: str
     return revision
 
 
-def note(topic: Topic) -> TopicRevision:
-    """Write down a version as found, unless it is known already."""
+def as_found(topic: Topic) -> TopicRevision:
+    """The row of a version; where there is none, the one that `note` would write, without a key."""
     known = TopicRevision.objects.filter(**_identity(topic)).first()
     if known is not None:
         return known
     change = Change.CREATED if topic.version == 1 else Change.EDITED if _living(_before(topic)) else Change.FOUND
+    return TopicRevision(**_identity(topic), change=change, via=CODE, **_content(topic))
+
+
+def note(topic: Topic) -> TopicRevision:
+    """Write down a version as found, unless it is known already."""
+    revision = as_found(topic)
+    if revision.pk is not None:
+        return revision
     try:
         with transaction.atomic():
-            return TopicRevision.objects.create(**_identity(topic), change=change, via=CODE, **_content(topic))
+            revision.save()
     except IntegrityError:  # somebody wrote it between our two steps
         return TopicRevision.objects.get(**_identity(topic))
+    return revision
 
 
 def record_deleted(name: str, version: int, since_ms: int, now_ms: int, actor: Actor, reason: str) -> TopicRevision:
@@ -83,7 +92,7 @@ def look(topics: Iterable[Topic], at_ms: int, left_out: Container[str] = ()) -> 
 def page(name: str, before: TopicRevision | None = None, limit: int = 20) -> list[TopicRevision]:
     """Newest first; `before`: the last one of the page before."""
     rows = TopicRevision.objects.filter(topic=name)
-    if before is not None:
+    if before is not None and before.pk is not None:  # all that is kept is older than what is not written down yet
         rows = rows.filter(stored_ms__lte=before.stored_ms).exclude(stored_ms=before.stored_ms, id__gte=before.pk)
     return list(rows[:limit])
 

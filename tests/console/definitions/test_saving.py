@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -57,7 +58,26 @@ def test_the_second_of_two_editors_sees_the_conflict_and_what_the_first_did(queu
 def test_the_newest_version_is_in_the_history_before_the_keeper_has_seen_it(queue: Queue, editors: Editors) -> None:
     queue.topic()
     (first,) = editors.ask("GET", "/orders/revisions", "Viewer").json()["revisions"]
-    assert (first["version"], first["by_code"]) == (1, True)
+    assert (first["id"], first["version"], first["by_code"]) == (None, 1, True)
+    assert not TopicRevision.objects.exists(), "looking writes nothing down"
+    topic_history.note(stored(queue))
+    (noted,) = editors.ask("GET", "/orders/revisions", "Viewer").json()["revisions"]
+    assert noted == first | {"id": TopicRevision.objects.get().pk}
+
+
+@pytest.mark.parametrize("written_down_meanwhile", [False, True])
+def test_pages_begin_with_what_is_not_written_down(
+    queue: Queue, editors: Editors, written_down_meanwhile: bool
+) -> None:
+    queue.topic()
+    topic_history.note(stored(queue))
+    queue.control.put_topic(dataclasses.replace(stored(queue), weight=2), 1)
+    first = editors.ask("GET", "/orders/revisions", "Viewer", limit=1).json()
+    assert [row["version"] for row in first["revisions"]] == [2]
+    if written_down_meanwhile:
+        topic_history.note(stored(queue))
+    rest = editors.ask("GET", "/orders/revisions", "Viewer", limit=1, cursor=first["next"]).json()
+    assert [row["version"] for row in rest["revisions"]] == [1] and rest["next"] is None
 
 
 def test_wrong_values_are_named(queue: Queue, editors: Editors) -> None:

@@ -8,6 +8,7 @@ const WAYS = {
   admin: gettext("admin forms"),
   schedule: gettext("schedule"),
   command: gettext("command line"),
+  sso: gettext("single sign-on"),
 };
 
 export const viaWords = (/** @type {string} */ via) => WAYS[via] ?? via;
