@@ -9,7 +9,8 @@ from fnmatch import fnmatchcase
 from typing import Any, ClassVar
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
-from django.db.models import Q
+from django.db.models import Q, QuerySet, TextField
+from django.db.models.functions import Cast
 from django.utils.translation import gettext, gettext_lazy
 
 EVERY_TOPIC = "*"
@@ -285,13 +286,29 @@ def covers(patterns: tuple[str, ...], topic: str) -> bool:
 
 def rows_in_scope(user: User, field: str = "topic") -> Q:
     """The same as a condition of the database, on a field that holds the name of a topic."""
+    names = _names_of(user)
+    return Q() if names is None else Q(**{f"{field}__regex": f"^{names}$"}) if names else Q(pk__in=[])
+
+
+def lists_in_scope(rows: QuerySet[Any], user: User, field: str = "topics") -> QuerySet[Any]:
+    """Rows whose list of names (JSON) has only topics that somebody may deal with; an empty list stands for all."""
+    names = _names_of(user)
+    if names is None:
+        return rows
+    each = f'"{names}"'
+    text = Cast(field, TextField())
+    return rows.alias(_names=text).filter(_names__regex=rf"^\[{each}(, {each})*\]$") if names else rows.none()
+
+
+def _names_of(user: User) -> str | None:
+    """A regular expression for the topics somebody may deal with; "" for none, None for all."""
     patterns = topics_of(user)
     if EVERY_TOPIC in patterns:
-        return Q()
+        return None
     by_stream = isinstance(patterns, ByStream)
-    signs = {"*": "[^@]*", "?": "[^@]"} if by_stream else {"*": ".*", "?": "."}
+    signs = {"*": '[^@"]*', "?": '[^@"]'} if by_stream else {"*": '[^"]*', "?": '[^"]'}  # no name has quotes
     either = "|".join("".join(signs.get(sign) or re.escape(sign) for sign in each) for each in patterns)
-    return Q(**{f"{field}__regex": f"^({either}){'(@.*)?' if by_stream else ''}$"}) if patterns else Q(pk__in=[])
+    return f"({either})" + ('(@[^"]*)?' if by_stream else "") if patterns else ""
 
 
 def account_of(user: User) -> AbstractBaseUser | None:

@@ -73,6 +73,7 @@ def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
                     "console_admin:console_topicscope_changelist",
                     may_give_topics,
                 ),
+                _entry(gettext("Records"), "table_rows", "console_admin:records"),
                 _entry(gettext("API documentation"), "api", "console-api:openapi-view"),
                 *_admin_item(gettext("Users"), "person", get_user_model()),
                 *_admin_item(gettext("Roles"), "group", Group),

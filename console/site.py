@@ -13,7 +13,8 @@ from django.contrib.auth import REDIRECT_FIELD_NAME
 from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, resolve_url
-from django.urls import NoReverseMatch, get_script_prefix, is_valid_path, reverse
+from django.urls import NoReverseMatch, get_script_prefix, is_valid_path, path, reverse
+from django.utils.translation import gettext
 from unfold.sites import UnfoldAdminSite
 
 from console import navigation, palette
@@ -47,6 +48,13 @@ class ConsoleSite(UnfoldAdminSite):
     def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
         return redirect("console:overview")
 
+    def records(self, request: HttpRequest) -> Any:
+        """Everything that has a list here: what other sites have as their index."""
+        return super().index(request, {"title": gettext("Records")})
+
+    def get_urls(self) -> list[Any]:
+        return [path("records/", self.admin_view(self.records), name="records"), *super().get_urls()]
+
     def admin_view(self, view: Callable[..., Any], cacheable: bool = False) -> Callable[..., Any]:
         inner = super().admin_view(view, cacheable)
 
@@ -79,7 +87,7 @@ def sign_in_address() -> str:
         address = resolve_url(settings.LOGIN_URL)
     except NoReverseMatch:
         address = ""
-    path = "/" + urlsplit(address).path.removeprefix(get_script_prefix())
-    if address and (urlsplit(address).netloc or is_valid_path(path)):
+    local = "/" + urlsplit(address).path.removeprefix(get_script_prefix())
+    if address and (urlsplit(address).netloc or is_valid_path(local)):
         return address
     return reverse("admin:login")

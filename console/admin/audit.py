@@ -25,7 +25,7 @@ class AuditEntryAdmin(FigureAdmin):
     list_filter = ("action", "result", ("at", RangeDateTimeFilter))
     list_filter_submit = True
     search_fields = ("username", "topic", "reason", "action")
-    fields = ("at", "username", "action", "topic", "reason", "shown_query", "asked", "done", "shown_result",
+    fields = ("at", "username", "action", "topic", "reason", "shown_query", "asked", "done", "result",
               "shown_detail", "address", "via")  # fmt: skip
     readonly_fields = fields
     list_per_page = 50

@@ -1,4 +1,4 @@
-"""Roles, permissions and problems as people read them in the admin; what is stored, and REST says, stays as it is."""
+"""Roles, permissions, problems, steps as people read them in the admin; what is stored, and REST says, stays."""
 
 from __future__ import annotations
 
@@ -42,6 +42,30 @@ PROBLEM_WORDS = {
     "starving": _("Starving"),
     "order_stuck": _("Order stands still"),
 }
+STEP_WORDS = {
+    "sent": _("sent"),
+    "merged": _("merged with a duplicate"),
+    "taken": _("taken by a worker"),
+    "acked": _("done"),
+    "retried": _("failed, to be tried again"),
+    "promoted": _("its retry became due"),
+    "extended": _("a worker asked for more time"),
+    "expired": _("its visibility timeout ran out"),
+    "died": _("failed for good"),
+    "cancelled": _("cancelled"),
+    "rescheduled": _("given another time or priority"),
+    "requeued": _("requeued"),
+    "dropped": _("dropped"),
+    "duplicate": _("sent again within its period, and not accepted"),
+    "outdated": _("outdated: a newer version had been handed out"),
+    "lapsed": _("expired: it was not delivered in time"),
+    "held": _("set aside by a hold"),
+    "lifted": _("back from a hold"),
+    "released": _("given back without being tried"),
+    "restored": _("restored"),
+    "erased": _("can no longer be restored"),
+}
+"""What happened to a message, by the events of the journal."""
 _VERBS = {"add": _("may add"), "change": _("may change"), "delete": _("may delete"), "view": _("may look at")}
 
 

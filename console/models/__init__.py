@@ -11,6 +11,7 @@ from console.models.preferences import Preferences
 from console.models.record import MessageRecord, MessageTransition, RecordPosition
 from console.models.recurring import RecurringMessage, RecurringTick
 from console.models.revision import TopicRevision
+from console.models.route import RouteDefinition
 from console.models.scopes import TopicScope
 from console.models.screens import Screen
 from console.models.sso import SsoAccount
@@ -46,6 +47,7 @@ __all__ = [
     "RecordPosition",
     "RecurringMessage",
     "RecurringTick",
+    "RouteDefinition",
     "SavedView",
     "Screen",
     "SsoAccount",

@@ -29,18 +29,20 @@ class Kind(models.TextChoices):
 class PipelineSchedule(models.Model):
     """Runs a job again and again. `next_ms`: epoch milliseconds of the console's clock."""
 
-    kind = models.CharField(max_length=10, choices=Kind.choices)
-    topics = JSONField(default=list)
-    ledger = models.CharField(max_length=200, blank=True, default="")
-    every_ms = models.PositiveBigIntegerField()
-    enabled = models.BooleanField(default=True)
+    kind = models.CharField(_("kind"), max_length=10, choices=Kind.choices)
+    topics = JSONField(_("topics"), default=list)
+    ledger = models.CharField(_("ledger"), max_length=200, blank=True, default="")
+    every_ms = models.PositiveBigIntegerField(_("every (ms)"))
+    enabled = models.BooleanField(_("enabled"), default=True)
     next_ms = models.BigIntegerField(default=0, db_index=True)
-    username = models.CharField(max_length=150)
-    changed = models.DateTimeField(auto_now=True)
+    username = models.CharField(_("who"), max_length=150)
+    changed = models.DateTimeField(_("changed"), auto_now=True)
 
     class Meta:
         ordering = ["pk"]
         default_permissions = ()
+        verbose_name = _("schedule")
+        verbose_name_plural = _("schedules")
 
     def __str__(self) -> str:
         return f"{self.kind} every {self.every_ms // 1000} s"
@@ -55,39 +57,41 @@ class Reconciliation(InProgress, models.Model):
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    kind = models.CharField(max_length=10, choices=Kind.choices, default=Kind.RECONCILE)
+    kind = models.CharField(_("kind"), max_length=10, choices=Kind.choices, default=Kind.RECONCILE)
     topics = JSONField(default=list)
-    ledger = models.CharField(max_length=200, blank=True, default="")
+    ledger = models.CharField(_("ledger"), max_length=200, blank=True, default="")
     asked = JSONField(
         default=dict, help_text="Of a restore: dry_run, into, at_ms; of an erasure: dry_run, ids, slot_bases."
     )
     schedule = models.ForeignKey(PipelineSchedule, null=True, on_delete=models.SET_NULL, related_name="runs")
-    reason = models.CharField(max_length=500, blank=True)
+    reason = models.CharField(_("reason"), max_length=500, blank=True)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
-    username = models.CharField(max_length=150)
-    via = models.CharField(max_length=20, default="page")
-    address = models.GenericIPAddressField(null=True)
+    username = models.CharField(_("who"), max_length=150)
+    via = models.CharField(_("via"), max_length=20, default="page")
+    address = models.GenericIPAddressField(_("from"), null=True)
     audit = models.ForeignKey(AuditEntry, null=True, on_delete=models.SET_NULL, related_name="+")
 
-    state = models.CharField(max_length=10, choices=WorkState.choices, default=WorkState.QUEUED)
-    percent = models.PositiveSmallIntegerField(default=0)
+    state = models.CharField(_("state"), max_length=10, choices=WorkState.choices, default=WorkState.QUEUED)
+    percent = models.PositiveSmallIntegerField(_("percent"), default=0)
     stages = JSONField(default=list)
-    error = models.TextField(blank=True)
+    error = models.TextField(_("error"), blank=True)
     summary = JSONField(default=dict)
     tables = JSONField(default=list, help_text="The report's table of topics.")
-    complete = models.BooleanField(null=True)
-    findings = models.PositiveIntegerField(default=0)
+    complete = models.BooleanField(_("complete"), null=True)
+    findings = models.PositiveIntegerField(_("findings"), default=0)
     listed = models.PositiveIntegerField(default=0)
 
-    created = models.DateTimeField(default=timezone.now, db_index=True)
-    started = models.DateTimeField(null=True)
-    finished = models.DateTimeField(null=True)
+    created = models.DateTimeField(_("created"), default=timezone.now, db_index=True)
+    started = models.DateTimeField(_("started"), null=True)
+    finished = models.DateTimeField(_("finished"), null=True)
     runner = models.CharField(max_length=64, blank=True, default="")
     due_ms = models.BigIntegerField(default=0)
 
     class Meta:
         ordering = ["-created", "-id"]
         default_permissions = ()
+        verbose_name = _("run")
+        verbose_name_plural = _("runs")
         indexes = [models.Index(fields=["state", "due_ms"], name="run_by_state")]
 
     def __str__(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 
 class MessageRecord(models.Model):
@@ -14,26 +15,26 @@ class MessageRecord(models.Model):
     """
 
     class State(models.TextChoices):
-        DELAYED = "delayed"
-        READY = "ready"
-        RETRYING = "retrying"
-        HELD = "held"
-        IN_FLIGHT = "in_flight"
-        DEAD = "dead"
-        DONE = "done"
-        CANCELLED = "cancelled"
-        DROPPED = "dropped"
-        EXPIRED = "expired"
-        OUTDATED = "outdated"
-        UNKNOWN = "unknown"
+        DELAYED = "delayed", _("delayed")
+        READY = "ready", _("ready")
+        RETRYING = "retrying", _("retrying")
+        HELD = "held", _("held")
+        IN_FLIGHT = "in_flight", _("in flight")
+        DEAD = "dead", _("dead")
+        DONE = "done", _("done")
+        CANCELLED = "cancelled", _("cancelled")
+        DROPPED = "dropped", _("dropped")
+        EXPIRED = "expired", _("expired")
+        OUTDATED = "outdated", _("outdated")
+        UNKNOWN = "unknown", _("unknown")
 
     ENDED = (State.DONE, State.CANCELLED, State.DROPPED, State.EXPIRED, State.OUTDATED)
 
     key = models.UUIDField(primary_key=True, editable=False)
-    topic = models.CharField(max_length=100)
-    slot = models.PositiveIntegerField()
+    topic = models.CharField(_("topic"), max_length=100)
+    slot = models.PositiveIntegerField(_("slot"))
     ident = models.BinaryField()
-    state = models.CharField(max_length=10, choices=State.choices)
+    state = models.CharField(_("state"), max_length=10, choices=State.choices)
     queued = models.CharField(max_length=10, default="")
     in_flight = models.BooleanField(default=False)
     dead = models.BooleanField(default=False)
@@ -41,16 +42,18 @@ class MessageRecord(models.Model):
     updated_ms = models.BigIntegerField()
     ended_ms = models.BigIntegerField(null=True)
     due_ms = models.BigIntegerField(null=True)
-    priority = models.BigIntegerField(null=True)
-    sends = models.PositiveIntegerField(default=0)
-    deliveries = models.PositiveIntegerField(default=0)
-    failures = models.PositiveIntegerField(default=0)
+    priority = models.BigIntegerField(_("priority"), null=True)
+    sends = models.PositiveIntegerField(_("sends"), default=0)
+    deliveries = models.PositiveIntegerField(_("deliveries"), default=0)
+    failures = models.PositiveIntegerField(_("failures"), default=0)
     error = models.TextField(default="")
     body = models.BinaryField(null=True)
     basis = models.BinaryField(null=True)
 
     class Meta:
         default_permissions = ()
+        verbose_name = _("recorded message")
+        verbose_name_plural = _("recorded messages")
         indexes = [
             models.Index(fields=["topic", "state", "updated_ms"], name="record_by_state"),
             models.Index(fields=["updated_ms"], name="record_by_age"),

@@ -57,6 +57,22 @@ def page(topic: str, state: str, after: str, limit: int) -> tuple[list[MessageRe
     return some[:limit], f"{last.updated_ms}-{last.key.hex}" if last else None
 
 
+def newest_steps(record: MessageRecord, most: int) -> list[MessageTransition]:
+    """The newest steps of a record, oldest first."""
+    newest = MessageTransition.objects.filter(message=record.key).order_by("-at_ms", "-entry", "-seq")
+    return list(reversed(newest[:most]))
+
+
+def keys_of(topic: str, ident: str) -> list[uuid.UUID]:
+    """The records of an id, whether the topic is still there or not. Raises `InvalidMessage` for what can be no id."""
+    raw = id_from_text(ident)
+    slots = RecordPosition.objects.filter(topic=topic).values_list("slot", flat=True)
+    found: list[uuid.UUID] = []
+    for some in in_parts([key_of(topic, slot, raw) for slot in slots]):
+        found += MessageRecord.objects.filter(pk__in=some).values_list("pk", flat=True)
+    return found
+
+
 def _records(topic: Topic, raw: bytes, slot: int | None) -> list[MessageRecord]:
     # The slot its id leads to first; a slot basis may have put it elsewhere.
     likely = slot_for(raw, topic.slots) if slot is None else slot
@@ -70,7 +86,6 @@ def _records(topic: Topic, raw: bytes, slot: int | None) -> list[MessageRecord]:
 
 
 def _timeline(record: MessageRecord, most: int) -> Timeline:
-    newest = MessageTransition.objects.filter(message=record.key).order_by("-at_ms", "-entry", "-seq")
-    steps = list(newest[: most + 1])
+    steps = newest_steps(record, most + 1)
     place = RecordPosition.objects.filter(topic=record.topic, slot=record.slot).first()
-    return Timeline(record, tuple(reversed(steps[:most])), len(steps) > most, place.gap_ms if place else None)
+    return Timeline(record, tuple(steps[-most:]), len(steps) > most, place.gap_ms if place else None)

@@ -24,7 +24,10 @@ NAMES = {
     "wall", "late", "en", "zh-hans",
 }  # fmt: skip
 FORMS = ("user", "group")
-OURS = ("apitoken", "alertrule", "alertreceiver", "screen", "topicscope", "recurringmessage", "topicdefinition")
+OURS = (
+    "apitoken", "alertrule", "alertreceiver", "screen", "topicscope", "recurringmessage", "topicdefinition",
+    "pipelineschedule", "routedefinition",
+)  # fmt: skip
 
 
 class Shown(HTMLParser):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import Group, User
@@ -10,8 +11,25 @@ from django.test import Client
 from django.urls import get_resolver, reverse
 
 from console.access import ROLES
-from console.models import AlertReceiver, AlertRule, AuditEntry, RecurringMessage, Screen, TopicRevision, TopicScope
+from console.models import (
+    AlertReceiver,
+    AlertRule,
+    AuditEntry,
+    MessageRecord,
+    Operation,
+    PipelineSchedule,
+    Reconciliation,
+    RecordPosition,
+    RecurringMessage,
+    Screen,
+    TopicRevision,
+    TopicScope,
+)
+from console.outbox.models import OutboxMessage
+from console.record.life import key_of
 from console.usecases.definitions import revisions as topic_history
+from rmq_core import Route
+from rmq_core.model.route import Target
 from tests.console.api.conftest import make_token
 from tests.console.conftest import Queue
 from tests.console.test_access import names
@@ -36,12 +54,19 @@ MODELS: dict[str, tuple[frozenset[str], ...]] = {
     "console_recurringmessage": (READERS, EDITORS, READERS, EDITORS, READERS),
     # Its history is among the revisions, and leads there.
     "console_topicdefinition": (EVERYBODY, EDITORS, EVERYBODY, ADMIN, NOBODY),
+    # Its history is in the audit, and leads there.
+    "console_routedefinition": (EVERYBODY, EDITORS, EVERYBODY, EDITORS, NOBODY),
+    "console_pipelineschedule": (EVERYBODY, EDITORS, EVERYBODY, EDITORS, EVERYBODY),
+    **dict.fromkeys(
+        ("console_operation", "console_reconciliation", "console_messagerecord", "rmq_outbox_outboxmessage"),
+        (EVERYBODY, NOBODY, EVERYBODY, NOBODY, EVERYBODY),
+    ),
 }
 OWN = {"auth_user_password_change": ADMIN, "console_apitoken_secret": ADMIN}
 # Django's and Unfold's own: they ask for a signed-in member of staff, and show what that one may see.
 FRAME = {
     "index", "login", "logout", "password_change", "password_change_done", "autocomplete", "jsi18n", "view_on_site",
-    "app_list", "search",
+    "app_list", "search", "records",
 }  # fmt: skip
 
 
@@ -70,7 +95,32 @@ def rows(queue: Queue, person: Callable[..., User]) -> dict[str, int | str]:
         "console_alertreceiver": AlertReceiver.objects.create(name="n", address="https://n/secret").pk,
         "console_topicscope": TopicScope.objects.create(group=Group.objects.create(name="Team"), patterns="mail").pk,
         "console_topicdefinition": "orders",
+        "console_routedefinition": a_route(queue),
+        "console_pipelineschedule": PipelineSchedule.objects.create(kind="archive", every_ms=60_000).pk,
+        "console_operation": Operation.objects.create(action="cancel", topic="orders").pk.hex,
+        "console_reconciliation": Reconciliation.objects.create(topics=["orders"]).pk.hex,
+        "console_messagerecord": a_record().pk.hex,
+        "rmq_outbox_outboxmessage": an_outbox_row().pk,
     }
+
+
+def a_route(queue: Queue, name: str = "r") -> str:
+    queue.topic("mail")
+    queue.client.define_route(Route(name, "orders", (Target("mail"),)))
+    return name
+
+
+def a_record(topic: str = "orders", ident: bytes = b"a", state: str = "done", **values: Any) -> MessageRecord:
+    """As the keeper writes it, with its place in the journal."""
+    RecordPosition.objects.get_or_create(topic=topic, slot=0, defaults={"entry_id": "1-0"})
+    times = {"first_ms": 1_000, "updated_ms": 2_000}
+    key = key_of(topic, 0, ident)
+    return MessageRecord.objects.create(key=key, topic=topic, slot=0, ident=ident, state=state, **{**times, **values})
+
+
+def an_outbox_row(topic: str = "orders", **values: Any) -> OutboxMessage:
+    given = {"kind": "delayed", "value": 0, "content": b"secret content", "lane": 1, "written_ms": 1_000, **values}
+    return OutboxMessage.objects.create(topic=topic, **given)
 
 
 def address(name: str, key: int | str) -> str:

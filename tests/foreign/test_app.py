@@ -24,7 +24,10 @@ PAGES = (
     "", "topics/orders/", "topics/orders/messages/", "topics/orders/dead/", "topics/orders/slots/",
     "topics/orders/definition/", "topics/orders/send/", "define/", "workers/", "dead/", "operations/",
     "reconciliation/", "audit/", "preferences/", "admin/console/topicdefinition/", "admin/console/topicrevision/",
-    "admin/console/apitoken/", "admin/console/apitoken/add/", "admin/console/auditentry/", "admin/password_change/",
+    "admin/records/", "admin/console/operation/", "admin/console/reconciliation/", "admin/console/messagerecord/",
+    "admin/console/pipelineschedule/", "admin/console/pipelineschedule/add/", "admin/console/routedefinition/",
+    "admin/console/routedefinition/add/", "admin/rmq_outbox/outboxmessage/", "admin/console/apitoken/",
+    "admin/console/apitoken/add/", "admin/console/auditentry/", "admin/password_change/",
     "admin/search/?s=orders&extended=1", "api/v1/docs", "api/v1/openapi.json", "texts.js",
 )  # fmt: skip
 

@@ -4,6 +4,7 @@ A row is made of everything that has a page of its own. Names lead to addresses;
 """
 
 import json
+import uuid
 from datetime import timedelta
 
 from django.contrib.auth.models import Group, User
@@ -16,12 +17,15 @@ from console.models import (
     AlertRule,
     ApiToken,
     AuditEntry,
+    MessageRecord,
     Operation,
+    PipelineSchedule,
     Reconciliation,
     RecurringMessage,
     Screen,
     TopicRevision,
 )
+from console.outbox.models import OutboxMessage
 from console.usecases import tokens
 from console.usecases.screens import digest_of
 
@@ -36,9 +40,17 @@ recurring = RecurringMessage.objects.create(
 screen = Screen.objects.create(
     name="wall", panels="figures", digest=digest_of("a-secret"), link_until=timezone.now() + timedelta(hours=1)
 )
+operation = Operation.objects.create(action="cancel", topic="orders", state="done")
+run = Reconciliation.objects.create(state="done")
+record = MessageRecord.objects.create(
+    key=uuid.uuid4(), topic="orders", slot=0, ident=b"walk", state="done", first_ms=1, updated_ms=1
+)
+outbox_row = OutboxMessage.objects.create(
+    topic="orders", kind="delayed", value=0, content=b"x", lane=1, written_ms=1, state="sent", at_ms=1
+)
 keys = {
-    "operation": Operation.objects.create(action="cancel", topic="orders", state="done").pk,
-    "run": Reconciliation.objects.create(state="done").pk,
+    "operation": operation.pk,
+    "run": run.pk,
     "auth_user": User.objects.get(username="admin").pk,
     "auth_group": Group.objects.first().pk,
     "console_auditentry": entry.pk,
@@ -51,6 +63,12 @@ keys = {
     "console_alertrule": AlertRule.objects.create(name="n", problem="dead").pk,
     "console_alertreceiver": AlertReceiver.objects.create(name="n", address="https://localhost/").pk,
     "console_topicdefinition": "orders",
+    "console_routedefinition": "orders",
+    "console_pipelineschedule": PipelineSchedule.objects.create(kind="archive", every_ms=3_600_000, enabled=False).pk,
+    "console_operation": operation.pk,
+    "console_reconciliation": run.pk,
+    "console_messagerecord": record.pk,
+    "rmq_outbox_outboxmessage": outbox_row.pk,
     "view_on_site": entry.pk,
 }
 given = {"topic": "orders", "app_label": "console", "content_type_id": ContentType.objects.get_for_model(AuditEntry).pk}

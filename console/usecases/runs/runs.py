@@ -161,11 +161,7 @@ def schedule(
     query = {**wanted.query(), "every_ms": every_ms, **({"schedule": known.pk, "enabled": enabled} if known else {})}
     with audited(actor, Action.SCHEDULE, query=query, reason=wanted.reason) as entry:
         require(actor.user, Action.SCHEDULE, "")
-        if wanted.kind in WORDS:
-            raise BadRequest(gettext("This cannot be scheduled: a person has to start it."))
-        _check(wanted)
-        if not EVERY_LEAST_MS <= every_ms <= EVERY_MOST_MS:
-            raise BadRequest(gettext("It must be at least a minute, and at most a year."))
+        check_schedule(wanted, every_ms)
         fields = {
             "kind": wanted.kind,
             "topics": list(wanted.topics),
@@ -180,6 +176,15 @@ def schedule(
             found = _change(known, **fields)
         entry.done = 1
     return found
+
+
+def check_schedule(wanted: RunRequest, every_ms: int) -> None:
+    """Whether that can run by itself. Raises `BadRequest` and the engine's errors."""
+    if wanted.kind in WORDS:
+        raise BadRequest(gettext("This cannot be scheduled: a person has to start it."))
+    _check(wanted)
+    if not EVERY_LEAST_MS <= every_ms <= EVERY_MOST_MS:
+        raise BadRequest(gettext("It must be at least a minute, and at most a year."))
 
 
 def switch(actor: Actor, found: PipelineSchedule, enabled: bool, reason: str = "") -> PipelineSchedule:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import uuid
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -21,9 +22,11 @@ from console.models import (
     AuditEntry,
     Finding,
     HistoryProblem,
+    MessageRecord,
     Operation,
     PipelineSchedule,
     Reconciliation,
+    RecordPosition,
     RecurringMessage,
     SavedView,
     Screen,
@@ -78,6 +81,9 @@ def _rows(now: int) -> None:
     Reconciliation.objects.create(topics=[], state="done", tables=[{"topic": of}], complete=True, finished=when)
     Finding.objects.create(run=run, kind="lost", topic=of)
     PipelineSchedule.objects.create(topics=[of], every_ms=3_600_000)
+    RecordPosition.objects.create(topic=of, slot=0, entry_id="1-0")
+    recorded = {"topic": of, "slot": 0, "ident": b"a", "first_ms": now, "updated_ms": now}
+    MessageRecord.objects.create(key=uuid.uuid4(), state="done", **recorded)
     rule = {"name": f"{HIDDEN}-n", "topic": of, "content": "x", "when": "in_ms", "value": 0, "every_ms": 60_000}
     RecurringMessage.objects.create(**rule)
     AlertRule.objects.create(name=f"{HIDDEN}-rule", problem="dead", topics=of)

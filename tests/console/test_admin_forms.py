@@ -1,0 +1,115 @@
+"""Schedules and routes in the admin: the checks, the audit and the conflicts of their pages."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from console.models import AuditEntry, PipelineSchedule
+from tests.console.conftest import Queue
+from tests.console.test_walk_admin import a_route
+
+pytestmark = pytest.mark.django_db
+SCHEDULES, ROUTES = "/admin/console/pipelineschedule/", "/admin/console/routedefinition/"
+SCHEDULE = {"kind": "archive", "names": "orders", "ledger": "", "every_ms": "3600000", "enabled": "on", "reason": "new"}
+
+
+def sent(browser: Client, address: str, values: dict[str, Any]) -> tuple[int, str]:
+    answer = browser.post(address, values)
+    return answer.status_code, html.unescape(answer.content.decode())
+
+
+def test_a_schedule_is_made_changed_and_deleted(queue: Queue, as_role: Callable[..., Client]) -> None:
+    queue.topic()
+    browser = as_role("Editor")
+    assert sent(browser, f"{SCHEDULES}add/", SCHEDULE)[0] == 302
+    made = PipelineSchedule.objects.get()
+    assert (made.kind, made.topics, made.every_ms, made.enabled) == ("archive", ["orders"], 3_600_000, True)
+    assert made.next_ms > 0 and made.username == "editor"
+    at = f"{SCHEDULES}{made.pk}/"
+    assert sent(browser, f"{at}change/", SCHEDULE | {"names": "", "every_ms": "60000"})[0] == 302
+    made.refresh_from_db()
+    assert (made.topics, made.every_ms) == ([], 60_000)
+    assert sent(browser, f"{at}delete/", {"post": "yes"})[0] == 302
+    assert not PipelineSchedule.objects.exists()
+    kept = AuditEntry.objects.filter(action="schedule", result="done", via="admin").order_by("id")
+    assert [each.reason for each in kept] == ["new", "new", "deleted in the admin"]
+
+
+@pytest.mark.parametrize(("changes", "words"), [
+    ({"names": "nothing"}, "nothing"), ({"every_ms": "59999"}, "at least a minute"), ({"kind": "erase"}, "erase"),
+])  # fmt: skip
+def test_what_cannot_be_scheduled_is_said(
+    queue: Queue, as_role: Callable[..., Client], changes: dict[str, str], words: str
+) -> None:
+    queue.topic()
+    status, shown = sent(as_role("Editor"), f"{SCHEDULES}add/", SCHEDULE | changes)
+    assert status == 200 and words in shown and not PipelineSchedule.objects.exists()
+
+
+def test_a_schedule_of_a_topic_that_is_gone_is_disabled(queue: Queue, as_role: Callable[..., Client]) -> None:
+    made = PipelineSchedule.objects.create(kind="archive", topics=["gone"], every_ms=3_600_000)
+    off = {**SCHEDULE, "names": "gone", "reason": "it is gone"}
+    del off["enabled"]
+    assert sent(as_role("Editor"), f"{SCHEDULES}{made.pk}/change/", off)[0] == 302
+    made.refresh_from_db()
+    assert not made.enabled and made.topics == ["gone"]
+
+
+def test_who_may_not_schedule_looks(queue: Queue, as_role: Callable[..., Client]) -> None:
+    made = PipelineSchedule.objects.create(kind="archive", topics=["orders"], every_ms=3_600_000)
+    viewer = as_role("Viewer")
+    shown = viewer.get(f"{SCHEDULES}{made.pk}/change/").content.decode()
+    assert "1 h" in shown and "orders" in shown and 'name="every_ms"' not in shown
+    assert viewer.post(f"{SCHEDULES}{made.pk}/change/", SCHEDULE).status_code == 403
+
+
+def a_form(*targets: dict[str, Any], **values: str) -> dict[str, str]:
+    return {"name": "r", "source": "orders", "targets": json.dumps(targets), "start": "end", "reason": "why", **values}
+
+
+def test_a_route_is_made_changed_and_deleted(queue: Queue, as_role: Callable[..., Client]) -> None:
+    queue.topic()
+    queue.topic("mail")
+    browser = as_role("Editor")
+    assert sent(browser, f"{ROUTES}add/", a_form({"topic": "mail", "in_ms": 5_000}))[0] == 302
+    (made,) = queue.inspector.routes("r")
+    assert made.route.targets[0].in_ms == 5_000
+    assert "r/change" in browser.get(ROUTES).content.decode()
+    seen = {"version": str(made.route.version), "created_ms": str(made.route.created_ms)}
+    assert sent(browser, f"{ROUTES}r/change/", a_form({"topic": "mail"}, paused="on", **seen))[0] == 302
+    (now,) = queue.inspector.routes("r")
+    assert now.route.paused and now.route.targets[0].in_ms is None and now.route.version > made.route.version
+    status, shown = sent(browser, f"{ROUTES}r/change/", a_form({"topic": "mail", "in_ms": 1}, **seen))
+    assert status == 200 and "Somebody else has changed this route" in shown
+    assert "Say why" in sent(browser, f"{ROUTES}r/delete/", {"reason": ""})[1]
+    assert sent(browser, f"{ROUTES}r/delete/", {"reason": "over"})[0] == 302
+    assert not queue.inspector.routes()
+    kept = AuditEntry.objects.filter(result="done", via="admin").order_by("id").values_list("action", "reason")
+    assert list(kept) == [("put_route", "why"), ("put_route", "why"), ("delete_route", "over")]
+
+
+@pytest.mark.parametrize(("targets", "words"), [
+    ("[", "JSON"), ("[]", "required"), ('[{"topic": "orders"}]', "back to its source"), ("7", "targets"),
+    ('[{"topic": "nothing"}]', "nothing"), ('[{"topic": "mail", "x": 1}]', "unknown field"), ("{}", "targets"),
+])  # fmt: skip
+def test_what_is_no_route_is_said(queue: Queue, as_role: Callable[..., Client], targets: str, words: str) -> None:
+    queue.topic()
+    queue.topic("mail")
+    status, shown = sent(as_role("Editor"), f"{ROUTES}add/", a_form(targets=targets))
+    assert status == 200 and words in shown and not queue.inspector.routes()
+
+
+def test_who_may_not_change_routes_looks(queue: Queue, as_role: Callable[..., Client]) -> None:
+    queue.topic()
+    a_route(queue)
+    viewer = as_role("Viewer")
+    assert "mail" in viewer.get(f"{ROUTES}r/change/").content.decode()
+    assert viewer.post(f"{ROUTES}r/change/", a_form({"topic": "mail"})).status_code == 403
+    assert viewer.post(f"{ROUTES}r/delete/", {"reason": "x"}).status_code == 403
+    assert queue.inspector.routes("r")
