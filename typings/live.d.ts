@@ -21,6 +21,8 @@ declare namespace Live {
     key_concurrency?: number;
     timed: boolean;
     broadcast: boolean;
+    /** On the pages of the topic. */
+    journal?: "off" | "events" | "full";
   }
 
   interface Numbers {
@@ -169,6 +171,8 @@ declare namespace Live {
     groups: Group[];
     slots: SlotValues;
     fenced: number;
+    /** Slot → by how much its ledger does not balance; of the others none. */
+    gaps: Record<string, number>;
     problems: Problem[];
   }
 

@@ -9,19 +9,20 @@ from django.http import HttpRequest
 from django.utils.translation import gettext
 from ninja import Path as PathParam
 from ninja import Query, Router, Schema
-from pydantic import Field
+from pydantic import ConfigDict, Field, model_validator
 
-from console.access import Permission
+from console.access import Action, Permission
 from console.api.http.callers import caller_of
 from console.api.http.cursors import cursor_of, place_in
 from console.api.http.errors import ApiError, invalid
 from console.api.http.lists import readable
-from console.api.http.schemas import Cursor, Limit, NeededReason, Reason, Strict
+from console.api.http.schemas import NEEDS_REASON, Confirm, Cursor, Limit, Reason, Strict
 from console.clock import now_ms
 from console.outbox.acts import Which
-from console.outbox.figures import all_figures
+from console.outbox.figures import COUNTED_MOST, all_figures
 from console.serializers.outbox import figures_json, outbox_message_json, outbox_row_json
 from console.usecases import outbox
+from console.usecases.confirming import CONFIRM_ABOVE
 from console.usecases.outbox import AT_ONCE, Place
 from rmq_core.model.text import NAME_MAX
 
@@ -87,11 +88,13 @@ class OutboxMessageOut(OutboxRow):
 
 
 class RowsBody(Strict):
-    """Some rows by their numbers, or all that are parked; of one topic, or of all."""
+    """Some rows by their numbers, or all that are parked; of one topic, or of all. With `validate_only` nothing is
+    changed, and the answer is how many that would be."""
 
     ids: list[Annotated[int, Field(ge=1, lt=2**63)]] = Field([], max_length=AT_ONCE)
     all_parked: bool = False
     topic: str = Field("", max_length=NAME_MAX)
+    validate_only: bool = False
     reason: Reason = ""
 
     def which(self) -> Which:
@@ -99,11 +102,29 @@ class RowsBody(Strict):
 
 
 class DiscardBody(RowsBody):
-    reason: NeededReason
+    """A reason is needed, but for `validate_only`."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra=NEEDS_REASON)
+    confirm: Confirm = Field("", description="The name of the database, where more than 1,000 rows would be discarded.")
+
+    @model_validator(mode="after")
+    def _why(self) -> DiscardBody:
+        if not self.validate_only and not self.reason.strip():
+            raise ValueError("reason: say why: this is kept with its reason; only validate_only needs none")
+        return self
 
 
 class ChangedRows(Schema):
     changed: int
+
+
+class OutboxPlan(Schema):
+    """So many rows would change; `capped`: there are more, which were not counted. `confirm`: so many that the name of
+    the database has to be typed before they are discarded."""
+
+    rows: int
+    capped: bool
+    confirm: bool
 
 
 @router.get("", response=Outboxes, url_name="outboxes", summary="How the outbox of each database is")
@@ -145,16 +166,37 @@ def row(request: HttpRequest, database: DatabaseName, number: int) -> dict[str, 
     return outbox_message_json(found, caller.payload, now_ms())
 
 
-@router.post("/{database}/messages:retry", response=ChangedRows, url_name="outbox-retry", summary="Try rows at once")
+@router.post(
+    "/{database}/messages:retry",
+    response=ChangedRows | OutboxPlan,
+    url_name="outbox-retry",
+    summary="Try rows at once",
+)
 def retry(request: HttpRequest, database: DatabaseName, body: RowsBody) -> dict[str, Any]:
     """Those that are parked, or wait for another try. What came after a row that was parked may have gone already."""
+    if body.validate_only:
+        return _plan(request, Action.RETRY_OUTBOX, database, body)
     return {"changed": outbox.retry(caller_of(request).actor, database, body.which(), body.reason)}
 
 
-@router.post("/{database}/messages:discard", response=ChangedRows, url_name="outbox-discard", summary="Never send rows")
+@router.post(
+    "/{database}/messages:discard",
+    response=ChangedRows | OutboxPlan,
+    url_name="outbox-discard",
+    summary="Never send rows",
+)
 def discard(request: HttpRequest, database: DatabaseName, body: DiscardBody) -> dict[str, Any]:
     """Those that are parked, or wait. They stay listed for a while, with the reason."""
-    return {"changed": outbox.discard(caller_of(request).actor, database, body.which(), body.reason)}
+    if body.validate_only:
+        return _plan(request, Action.DISCARD_OUTBOX, database, body)
+    return {"changed": outbox.discard(caller_of(request).actor, database, body.which(), body.reason, body.confirm)}
+
+
+def _plan(request: HttpRequest, action: Action, database: str, body: RowsBody) -> dict[str, Any]:
+    caller_of(request).require(action, body.topic)
+    rows = outbox.plan(database, body.which())
+    capped = rows >= COUNTED_MOST
+    return {"rows": rows, "capped": capped, "confirm": action is Action.DISCARD_OUTBOX and rows > CONFIRM_ABOVE}
 
 
 def _place(cursor: str, query: tuple[str, ...]) -> Place:

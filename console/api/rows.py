@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Sequence
 from typing import Any
 
 from ninja import Schema
 
 from console.api.http.callers import Caller
 from console.api.http.schemas import BigOut, lossless
+from console.engine import engine
 from console.serializers import messages as shapes
 from console.serializers.follow_ups import headers_json
 from rmq_core.model.holds import KEY_MAX
 from rmq_core.model.states import State
 from rmq_core.model.views import MessageRow, MessageView
+from rmq_core.queries.owners import SlotOwner
 
 
 class Row(Schema):
@@ -61,6 +64,7 @@ class Message(Row):
 
     `slot_basis`: the one it was sent with, where that is text of at most 512 bytes and not the id.
     `expires_at_ms`: from then on it is not delivered; null: always. `tenant`: whose it is; "": nobody's.
+    `worker`: who has it, of one in flight in a slot that is owned; null: not known, or nobody.
     """
 
     states: list[State]
@@ -74,6 +78,7 @@ class Message(Row):
     content_base64: str | None
     truncated: bool
     failure: Failure | None
+    worker: str | None
 
 
 class Messages(Schema):
@@ -89,7 +94,13 @@ def row_of(row: MessageRow, payload: bool) -> dict[str, Any]:
     return found
 
 
-def message_of(view: MessageView, caller: Caller) -> dict[str, Any]:
+def messages_of(topic: str, views: Sequence[MessageView], caller: Caller) -> list[dict[str, Any]]:
+    owned = any(view.row.state == "in_flight" for view in views)
+    owners = engine().inspector.assignment(topic) if owned else ()
+    return [_message_of(view, caller, owners) for view in views]
+
+
+def _message_of(view: MessageView, caller: Caller, owners: Sequence[SlotOwner]) -> dict[str, Any]:
     payload = caller.payload
     found = row_of(view.row, payload)
     shown = shapes.content_json(view.content) if payload else {"text": None, "base64": None, "truncated": False}
@@ -105,6 +116,8 @@ def message_of(view: MessageView, caller: Caller) -> dict[str, Any]:
         "content_base64": shown["base64"] if shown["text"] is None else None,
         "truncated": shown["truncated"],
         "failure": shapes.failure_json(view.failure, payload),
+        # Only the owner takes from a slot, and puts back first what the one before it left in flight.
+        "worker": owners[view.row.slot].worker if view.row.state == "in_flight" else None,
     }
 
 

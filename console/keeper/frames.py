@@ -12,7 +12,7 @@ from console.keeper.texts import Texts
 from console.keeper.tracker import TopicTracker
 from console.serializers.groups import group_json, verdict_json
 from console.serializers.text import dumps
-from console.serializers.topics import topic_json
+from console.serializers.topics import page_topic_json
 from rmq_core.model.samples import TopicSample
 from rmq_core.model.stats import Histogram
 from rmq_core.model.views import ServerInfo, WorkerInfo
@@ -66,7 +66,7 @@ def topic_frame(
         "type": "topic",
         "at_ms": seen.at_ms,
         "interval_ms": seen.interval_ms,
-        "topic": topic_json(state.topic),
+        "topic": page_topic_json(state.topic),
         "now": state.numbers.as_json(),
         "point": state.numbers.point(),
         "workers": state.workers,
@@ -79,6 +79,7 @@ def topic_frame(
         "groups": list(groups),
         "slots": tracker.slots(),
         "fenced": tracker.fenced(),
+        "gaps": tracker.gaps(),
         "problems": [each.as_json() for each in seen.problems if each.topic == state.topic.name],
     }
 

@@ -163,6 +163,14 @@ class TopicTracker:
             "out_s": self._slot_rates("sent" if sample.topic.is_stream else "acked"),
         }
 
+    def gaps(self) -> dict[int, int]:
+        """The slots whose ledgers have not balanced twice, with what is missing there now: of most topics none."""
+        now, before = self._sample, self._before
+        if now is None or before is None or len(now.slots) != len(before.slots) or not now.ledger_gap:
+            return {}
+        pairs = zip(before.slots, now.slots, strict=True)
+        return {new.slot: new.ledger_gap for old, new in pairs if old.ledger_gap and new.ledger_gap}
+
     def fenced(self) -> int:
         """How many slots only workers that own them may take from."""
         return 0 if self._sample is None else sum(slot.epoch is not None for slot in self._sample.slots)

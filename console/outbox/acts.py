@@ -49,6 +49,11 @@ def discard(database: str, which: Which, reason: str) -> int:
     )
 
 
+def count(database: str, which: Which, most: int) -> int:
+    """How many rows either would change, counted up to ``most``."""
+    return _free(database, which)[:most].count()
+
+
 def _change(database: str, which: Which, **columns: object) -> int:
     with transaction.atomic(using=database):
         found = _free(database, which)

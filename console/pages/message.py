@@ -8,8 +8,9 @@ from django.utils.translation import gettext
 from console.engine import engine
 from console.pages.shell import console_page, render_page
 from console.record import timeline
-from console.serializers.topics import topic_json
+from console.serializers.topics import page_topic_json
 from console.usecases import entries
+from console.usecases.definitions.topics import stored
 
 
 @console_page
@@ -18,13 +19,13 @@ def page(request: HttpRequest, topic: str) -> HttpResponse:
     slot = request.GET.get("slot", "")
     # "²" is a digit, and no number.
     wanted = int(slot) if slot.isdecimal() and len(slot) <= 4 else None
-    definition = engine().client.topic(topic)
+    definition = stored(topic)  # who has just switched the journal on is told so
     known = bool(ident) and (_entry if definition.is_stream else _known)(topic, ident, wanted)
     return render_page(
         request,
         "console/message.html",
         gettext("Message of %(topic)s") % {"topic": topic},
-        data={"topic": topic_json(definition), "ident": ident, "slot": wanted},
+        data={"topic": page_topic_json(definition), "ident": ident, "slot": wanted},
         topic=definition,
         status=200 if known else 404,
     )

@@ -15,7 +15,7 @@ from console.kept import favourites_of
 from console.options import options
 from console.pages.definition import labels, tab_data
 from console.pages.shell import console_page, render_page
-from console.serializers.topics import GROUP, topic_json
+from console.serializers.topics import GROUP, page_topic_json
 from console.snapshots.store import LiveKeys, read_frame
 from console.topic_tabs import tabs_of
 from rmq_core.errors import RMQError
@@ -45,7 +45,7 @@ def page(request: HttpRequest, topic: str, tab: str = "live") -> HttpResponse:
     client = engine().client
     client.forget(topic)  # who loads a page anew is shown what is stored, and not what was a second ago
     definition = client.topic(topic)
-    kind = topic_json(definition)["kind"]
+    kind = page_topic_json(definition)["kind"]
     tabs = tabs_of(definition)
     if tab not in tabs:
         return redirect("console:topic", topic)
@@ -53,7 +53,7 @@ def page(request: HttpRequest, topic: str, tab: str = "live") -> HttpResponse:
         request,
         "console/topic.html",
         gettext("Topic %(name)s") % {"name": topic},
-        data={"socket": f"live/topics/{topic}/", "topic": topic_json(definition), "tab": tab}
+        data={"socket": f"live/topics/{topic}/", "topic": page_topic_json(definition), "tab": tab}
         | known_problems(topic)
         | {"favourites": favourites_of(request.user)}
         | (tab_data(definition) if tab == "definition" else {})

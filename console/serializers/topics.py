@@ -40,6 +40,11 @@ def topic_json(topic: Topic) -> dict[str, Any]:
     return {name: getattr(topic, name) for name in _IN_FRAMES} | own
 
 
+def page_topic_json(topic: Topic) -> dict[str, Any]:
+    """And what only the pages of the topic need."""
+    return topic_json(topic) | {"journal": topic.journal.value}
+
+
 def revision_json(revision: TopicRevision) -> dict[str, Any]:
     return {
         "id": revision.pk,

@@ -11,11 +11,15 @@ from console.engine import engine
 from console.errors import BadRequest
 from console.usecases.actor import Actor
 from console.usecases.audit import audited, check_reason
+from console.usecases.confirming import CONFIRM_ABOVE
+from console.usecases.definitions.topics import stored
+from rmq_core.figures import digits
 from rmq_core.model.entry import FIRST_ID, LAST_ID, Entry, EntryId
 from rmq_core.model.ids import MessageRef
 from rmq_core.model.topic import Topic
 from rmq_core.ops.actions import ActionResult
 from rmq_core.queries import by_id
+from rmq_core.streams.entries import TrimPlan
 
 AHEAD, PASSED = "ahead", "passed"
 """Where an entry stands in a group that has not read it; in one that has nothing of it (any more)."""
@@ -66,12 +70,27 @@ def delete(actor: Actor, topic: str, refs: Sequence[MessageRef], reason: str) ->
     return results
 
 
-def trim(actor: Actor, topic: str, reason: str) -> int:
-    """Cuts a stream to its bounds at once; how many entries went. Raises `Forbidden`."""
+def plan_trim(topic: str) -> tuple[Topic, TrimPlan]:
+    """The stream with its bounds, and what a trim to them would take."""
+    definition = stored(topic)
+    return definition, engine().control.plan_trim(definition)
+
+
+def trim(actor: Actor, topic: str, reason: str, confirm: str = "") -> int:
+    """Cuts a stream to its bounds at once; how many entries went. `confirm`: its name, where they are many.
+
+    Raises `Forbidden`, `BadRequest` (no reason, not confirmed).
+    """
     with audited(actor, Action.TRIM, topic=topic, reason=reason) as entry:
         require(actor.user, Action.TRIM, topic)
-        check_reason(reason)
-        gone = engine().control.trim(topic)
+        check_reason(reason, needed=True)
+        definition = stored(topic)
+        if confirm != topic and (plan := engine().control.plan_trim(definition)).entries > CONFIRM_ABOVE:
+            raise BadRequest(
+                gettext("%(count)s entries would be trimmed. Type the topic's name, %(topic)s, to confirm.")
+                % {"count": digits(plan.entries), "topic": topic}
+            )
+        gone = engine().control.trim(definition)
         entry.done = 1
         entry.detail = {"entries": gone}
     return gone

@@ -12,10 +12,12 @@ from console.access import Action, require
 from console.errors import BadRequest
 from console.outbox import acts
 from console.outbox.acts import Which
+from console.outbox.figures import COUNTED_MOST
 from console.outbox.models import OutboxMessage
 from console.outbox.options import options
 from console.usecases.actor import Actor
 from console.usecases.audit import audited, check_reason
+from console.usecases.confirming import CONFIRM_ABOVE
 from rmq_core.figures import digits
 
 State = OutboxMessage.State
@@ -61,28 +63,53 @@ def retry(actor: Actor, database: str, which: Which, reason: str) -> int:
     return _act(actor, Action.RETRY_OUTBOX, database, which, reason)
 
 
-def discard(actor: Actor, database: str, which: Which, reason: str) -> int:
-    """Never send rows; returns how many. Raises `Forbidden`, `BadRequest`."""
+def discard(actor: Actor, database: str, which: Which, reason: str, confirm: str = "") -> int:
+    """Never send rows; returns how many. `confirm`: the name of the database, where they are many.
+
+    Raises `Forbidden`, `BadRequest`.
+    """
     check_reason(reason, needed=True)
-    return _act(actor, Action.DISCARD_OUTBOX, database, which, reason)
+    return _act(actor, Action.DISCARD_OUTBOX, database, which, reason, confirm)
 
 
-def _act(actor: Actor, action: Action, database: str, which: Which, reason: str) -> int:
+def plan(database: str, which: Which) -> int:
+    """How many rows either would change, at most `COUNTED_MOST`. Raises `BadRequest`."""
+    _check(database, which)
+    return acts.count(database, which, COUNTED_MOST)
+
+
+def _act(actor: Actor, action: Action, database: str, which: Which, reason: str, confirm: str = "") -> int:
     query = {"database": database, "ids": [*which.ids], "all_parked": which.all_parked}
     asked = len(which.ids)
     with audited(actor, action, topic=which.topic, query=query, reason=reason, asked=asked) as entry:
         require(actor.user, action, which.topic)
-        _outbox(database)
-        if bool(which.ids) == which.all_parked or len(which.ids) > AT_ONCE:
-            raise BadRequest(
-                gettext("Name up to %(most)s rows by their numbers, or say all_parked.") % {"most": digits(AT_ONCE)}
-            )
+        _check(database, which)
         if action is Action.RETRY_OUTBOX:
             entry.done = acts.retry(database, which)
         else:
+            if which.all_parked and confirm != database:
+                _check_few(database, which)
             entry.done = acts.discard(database, which, reason)
         entry.asked = max(entry.asked, entry.done)
     return entry.done
+
+
+def _check(database: str, which: Which) -> None:
+    _outbox(database)
+    if bool(which.ids) == which.all_parked or len(which.ids) > AT_ONCE:
+        raise BadRequest(
+            gettext("Name up to %(most)s rows by their numbers, or say all_parked.") % {"most": digits(AT_ONCE)}
+        )
+
+
+def _check_few(database: str, which: Which) -> None:
+    """Many rows go only where the name of their database was typed. Raises `BadRequest`."""
+    count = acts.count(database, which, COUNTED_MOST)
+    if count > CONFIRM_ABOVE:
+        raise BadRequest(
+            gettext("%(count)s messages would be discarded. Type the database's name, %(database)s, to confirm.")
+            % {"count": digits(count), "database": database}
+        )
 
 
 def _outbox(database: str) -> QuerySet[OutboxMessage]:

@@ -28,6 +28,7 @@ from rmq_core.routes import definitions as routes
 from rmq_core.routes import redrive
 from rmq_core.routes.redrive import Redriven
 from rmq_core.streams import entries
+from rmq_core.streams.entries import TrimPlan
 from rmq_core.streams.members import Claimed
 from rmq_core.streams.positions import Moved, Where
 
@@ -194,6 +195,10 @@ class Control:
     def trim(self, topic: str | Topic) -> int:
         """Cuts a stream topic to its bounds at once, as sending and the keeper do; how many entries went."""
         return self.client.run(self.client.on_stream(entries.trim, topic))
+
+    def plan_trim(self, topic: str | Topic) -> TrimPlan:
+        """What `trim` would take now, and which groups have not read it; changes nothing."""
+        return self.client.run(self.client.on_stream(entries.plan_trim, topic))
 
     def delete_entries(self, topic: str | Topic, refs: Iterable[MessageRef | Sent | Entry]) -> list[ActionResult]:
         """Deletes entries of a stream topic, for good."""

@@ -63,8 +63,12 @@ def read(keyspace: Keyspace, topic: Topic, ranges: Sequence[tuple[int, str, str]
 
 def trim(keyspace: Keyspace, topic: Topic, slot: int) -> Call:
     """Cuts a slot to its bounds; replies how many entries went."""
-    args = [topic.shape, slot_length(topic), topic.max_age_ms, topic.trim.value, _unfinished(topic)]
-    return Call(script("stream_trim"), _kept(keyspace, topic, slot), args)
+    return Call(script("stream_trim"), _kept(keyspace, topic, slot), _bounds(topic))
+
+
+def trim_plan(keyspace: Keyspace, topic: Topic, slot: int, most: int) -> Call:
+    """Says what that would take, looking at so many entries at most, see ``lua/stream_trim_plan.lua``."""
+    return Call(script("stream_trim_plan"), _kept(keyspace, topic, slot), [*_bounds(topic), most])
 
 
 def delete(keyspace: Keyspace, topic: Topic, slot: int, ids: Sequence[str]) -> Call:
@@ -93,6 +97,10 @@ def claim(keyspace: Keyspace, group: Group, slot: int, how: str, of: Sequence[An
     """Puts back (``do``) what a member has, or says (``plan``) what that would be, see ``lua/group_claim.lua``."""
     args = [*policy_at(keyspace, group, slot), how, *of]
     return Call(script("group_claim"), keyspace.slot_keys(group.name, slot), args)
+
+
+def _bounds(topic: Topic) -> list[Any]:
+    return [topic.shape, slot_length(topic), topic.max_age_ms, topic.trim.value, _unfinished(topic)]
 
 
 def _unfinished(topic: Topic) -> str:

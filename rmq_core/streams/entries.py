@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Literal
 
 from rmq_core.errors import InvalidMessage
 from rmq_core.figures import digits
 from rmq_core.model.entry import Entry, EntryId
+from rmq_core.model.group import AT
 from rmq_core.model.ids import MessageRef
 from rmq_core.model.text import worded
-from rmq_core.model.topic import Topic
+from rmq_core.model.topic import Topic, Trim
 from rmq_core.ops.actions import ActionResult
 from rmq_core.ops.sent import Sent
 from rmq_core.protocol import streams
@@ -17,6 +20,23 @@ from rmq_core.protocol.keys import Keyspace
 from rmq_core.protocol.scripts import Operation, batches
 
 SLOTS_AT_ONCE = 64
+LOOKED_AT = 2_000
+"""Entries of a slot that a plan looks at, at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrimPlan:
+    """What a trim would take now: so many ``entries``; ``bound`` says how sure that is.
+
+    ``at_most``: a stream trimmed nearly keeps some of them; ``at_least``: what is too old was not counted to its end.
+    ``last_ms``: when the last of them was accepted, by its id; None: not known, or none goes.
+    ``unread``: by group (``<topic>@<group>``) how many of them it has not read, and misses.
+    """
+
+    entries: int
+    bound: Literal["exact", "at_most", "at_least"]
+    last_ms: int | None
+    unread: dict[str, int] = field(default_factory=dict)
 
 
 def trim(keyspace: Keyspace, topic: Topic) -> Operation[int]:
@@ -29,6 +49,30 @@ def trim(keyspace: Keyspace, topic: Topic) -> Operation[int]:
             # A cut is bounded; where it reached its bound there may be more.
             slots = [slot for slot, cut in zip(slots, replies, strict=True) if cut > streams.CUT_MOST // 2]
     return gone
+
+
+def plan_trim(keyspace: Keyspace, topic: Topic) -> Operation[TrimPlan]:
+    """What `trim` would take, and changes nothing."""
+    entries, nearly, at_least, unknown = 0, False, False, False
+    last_ms: list[int] = []
+    unread: dict[str, int] = {}
+    for slots in batches(range(topic.slots), SLOTS_AT_ONCE):
+        for reply in (yield [streams.trim_plan(keyspace, topic, slot, LOOKED_AT) for slot in slots]):
+            long, old, last, left, ahead = reply
+            gone = max(long, old)
+            entries += gone
+            nearly = nearly or (long > old and topic.trim is not Trim.EXACT)
+            at_least = at_least or old == LOOKED_AT
+            unknown = unknown or (gone > 0 and not last)
+            if last:
+                last_ms.append(EntryId.parse(last.decode()).ms)
+            for name, lag in zip(ahead[::2], ahead[1::2], strict=True):
+                if (missed := min(gone, lag - (left - gone))) > 0:
+                    group = f"{topic.name}{AT}{name.decode()}"
+                    unread[group] = unread.get(group, 0) + missed
+    bound: Literal["exact", "at_most", "at_least"] = "at_least" if at_least else "at_most" if nearly else "exact"
+    newest_ms = None if unknown else max(last_ms, default=None)
+    return TrimPlan(entries, bound, newest_ms, dict(sorted(unread.items())))
 
 
 def delete(

@@ -9,7 +9,7 @@ import pytest
 
 from console.access import TokenUser
 from console.api.http.callers import Caller
-from console.api.rows import message_of
+from console.api.rows import messages_of
 from console.serializers.messages import CONTENT_SHOWN_BYTES, content_json, row_json
 from rmq_core import RangeMergeMessage, TopicKind
 from tests.console.conftest import Queue
@@ -25,11 +25,11 @@ def test_without_the_permission_no_word_of_the_content_leaves(queue: Queue) -> N
     queue.topic()
     ident = queue.dead(key="order-1", content=json.dumps({"card": SECRET}))
     (view,) = queue.inspector.find("orders", ident)
-    shown = json.dumps([row_json(view.row, payload=False), message_of(view, caller("Viewer"))])
+    shown = json.dumps([row_json(view.row, payload=False), *messages_of("orders", [view], caller("Viewer"))])
     assert SECRET not in shown
     assert "order-1" in shown  # the key is metadata
     assert "KeyError" in shown
-    assert SECRET in json.dumps(message_of(view, caller("Payload reader")))
+    assert SECRET in json.dumps(messages_of("orders", [view], caller("Payload reader")))
 
 
 def test_an_inline_messages_id_is_its_content_and_is_masked(queue: Queue) -> None:

@@ -42,6 +42,16 @@ def test_rates_are_differences_over_the_servers_time() -> None:
     assert (second.in_s, second.out_s, second.failed_s, second.merged_s) == (25, 10, 3, 5)
 
 
+def test_a_ledger_is_off_where_it_was_so_twice() -> None:
+    tracker = TopicTracker()
+    off, on = Counters(sent=5), Counters(sent=3)
+    for at_ms, counters, gaps in ((1_000, off, {}), (2_000, off, {1: 5}), (3_000, replace(off, sent=7), {1: 7})):
+        tracker.update(sample(at_ms, slot(0, counters=on, store=3), slot(1, counters=counters)))
+        assert tracker.gaps() == gaps
+    tracker.update(sample(4_000, slot(0, counters=on), slot(1)))
+    assert tracker.gaps() == {}, "the one is well again, and the other may be so at the next look"
+
+
 @pytest.mark.parametrize(
     "held", [slot(0, store=3), slot(0, store=3, oldest_due_ms=9_000, prepare=1, oldest_taken_ms=8_500, in_order=1)]
 )

@@ -24,13 +24,13 @@ from console.usecases.actions import MESSAGES_MAX, PERFORMED, ActionRequest, per
 from console.usecases.bulk import bulk
 from console.usecases.bulk.bulk_requests import (
     CANARY_MAX,
-    CONFIRM_ABOVE,
     RATE_MAX,
     REFS_MAX,
     SPREAD_MAX_MS,
     BulkRequest,
 )
 from console.usecases.bulk.costs import cost_of
+from console.usecases.confirming import CONFIRM_ABOVE
 from rmq_core.model.filters import MessageFilter
 from rmq_core.model.ids import MessageRef
 from rmq_core.model.tenants import TENANT_MAX

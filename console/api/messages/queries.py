@@ -27,7 +27,7 @@ from console.api.http.schemas import (
     TopicName,
 )
 from console.api.http.states import AskedState
-from console.api.rows import Messages, Rows, message_of, row_of
+from console.api.rows import Messages, Rows, messages_of, row_of
 from console.api.topics.slots import Slot, check_slot
 from console.engine import engine
 from console.usecases.actions import ActionRequest, Outcome, perform
@@ -146,7 +146,7 @@ def message(request: HttpRequest, topic: TopicName, id: MessageId, slot_basis: B
     views = views_of(topic, id, slot_basis)
     if not views:
         raise unknown_message(id)
-    return {"messages": [message_of(view, caller) for view in views]}
+    return {"messages": messages_of(topic, views, caller)}
 
 
 @router.get(

@@ -15,7 +15,7 @@ from console.api.http.schemas import ID_MAX, Cursor, Limit, TopicName
 from console.api.http.states import AskedState
 from console.api.messages.queries import Basis, canonical, views_of
 from console.api.messages.record import Recorded, lives_of
-from console.api.rows import Messages, Row, message_of, row_of
+from console.api.rows import Messages, Row, messages_of, row_of
 from console.engine import engine
 
 SCAN = 2_000
@@ -90,6 +90,6 @@ def find(
     caller.require(Permission.VIEW, topic)
     views = views_of(topic, id, slot_basis)
     return {
-        "messages": [message_of(view, caller) for view in views],
+        "messages": messages_of(topic, views, caller),
         "records": [] if views else [each["record"] for each in lives_of(caller, topic, canonical(id))],
     }

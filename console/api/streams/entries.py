@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal
 from asgiref.sync import sync_to_async
 from django.http import HttpRequest, HttpResponse
 from ninja import Query, Schema
-from ninja.params.functions import Body
+from pydantic import Field
 
-from console.access import Permission
+from console.access import Action, Permission
 from console.api.http.callers import caller_of, still_there
 from console.api.http.description import plain
 from console.api.http.downloads import content_as_file
@@ -19,17 +19,20 @@ from console.api.http.schemas import (
     CURSOR_MAX,
     NEEDED_WHY,
     ActionOutcome,
+    Confirm,
     EntryIdent,
     Limit,
     TopicName,
-    WithReason,
+    lossless,
 )
 from console.api.messages.consuming import WAIT_MOST_MS
 from console.api.sending.send import engine_for
+from console.api.streams.group_bodies import Planned
 from console.api.topics.slots import Slot, check_slot
 from console.engine import engine
 from console.serializers.entries import entry_json, entry_row, full_content
 from console.usecases import entries as usecase
+from console.usecases.confirming import CONFIRM_ABOVE
 from rmq_core.model.ids import MessageRef
 from rmq_core.model.text import encodable
 
@@ -91,8 +94,32 @@ class Trimmed(Schema):
     entries: int
 
 
-class TrimBody(WithReason):
-    """Nothing but the reason."""
+class Unread(Schema):
+    """A consumer group that has not read some of them yet, and so never will."""
+
+    group: str
+    entries: int
+
+
+class TrimPlan(Schema):
+    """So many entries would go; `bound`: for certain, at most (of a stream that is trimmed nearly), or at least (there
+    are more of them than were counted). `last_ms`: when the last of them was accepted; null: not known, or none goes.
+    `confirm`: so many that the name has to be typed."""
+
+    entries: int
+    bound: Literal["exact", "at_most", "at_least"]
+    last_ms: int | str | None
+    unread: list[Unread]
+    max_length: int
+    max_age_ms: int
+    confirm: bool
+    as_of_ms: int
+
+
+class TrimBody(Planned):
+    """With `validate_only` nothing is cut, and the answer is what would go; else say why."""
+
+    confirm: Confirm = Field("", description="The topic's name, where more than 1,000 entries would go.")
 
 
 Bound = Annotated[
@@ -206,14 +233,29 @@ def delete_entry(
 
 @router.post(
     "/{rmq_topic:topic}:trim",
-    response=Trimmed,
+    response=TrimPlan | Trimmed,
     tags=["streams"],
     url_name="trim",
     summary="Cut a stream to its bounds at once",
 )
-def trim(request: HttpRequest, topic: TopicName, body: TrimBody = Body(TrimBody())) -> dict[str, Any]:  # noqa: B008
-    """As sending to it and the keeper do by and by; what a durable group has not finished stays."""
-    return {"entries": usecase.trim(caller_of(request).actor, topic, body.reason)}
+def trim(request: HttpRequest, topic: TopicName, body: TrimBody) -> dict[str, Any]:
+    """As sending to it and the keeper do; what a durable group has not finished stays. What is cut is gone for good.
+    With `validate_only` the answer is what would go, and which groups have not read it."""
+    caller = caller_of(request)
+    if not body.validate_only:
+        return {"entries": usecase.trim(caller.actor, topic, body.reason, body.confirm)}
+    caller.require(Action.TRIM, topic)
+    definition, plan = usecase.plan_trim(topic)
+    return {
+        "entries": plan.entries,
+        "bound": plan.bound,
+        "last_ms": lossless(plan.last_ms),
+        "unread": [{"group": name, "entries": n} for name, n in plan.unread.items() if caller.sees(name)],
+        "max_length": definition.max_length,
+        "max_age_ms": definition.max_age_ms,
+        "confirm": plan.entries > CONFIRM_ABOVE,
+        "as_of_ms": engine().inspector.now_ms(),
+    }
 
 
 def _look(request: HttpRequest, topic: str, slot: int | None) -> bool:
@@ -236,7 +278,7 @@ def _bound(name: str, given: str | None) -> int | str | None:
 
 def _shown(row: dict[str, Any]) -> dict[str, Any]:
     """Times of ids that senders gave may be larger than what JavaScript holds."""
-    return row | {"at_ms": row["at_ms"] if row["at_ms"] < 2**53 else str(row["at_ms"])}
+    return row | {"at_ms": lossless(row["at_ms"])}
 
 
 def _unknown(ident: str) -> ApiError:

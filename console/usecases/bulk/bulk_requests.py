@@ -15,13 +15,13 @@ from console.errors import BadRequest
 from console.models import Operation
 from console.usecases import audit
 from console.usecases.actor import Actor
+from console.usecases.confirming import CONFIRM_ABOVE
 from console.usecases.entries import check_reschedulable
 from rmq_core.figures import digits
 from rmq_core.model.filters import MessageFilter
 from rmq_core.model.ids import MessageRef
 from rmq_core.model.topic import Topic
 
-CONFIRM_ABOVE = 1_000
 REFS_MAX = 10_000
 REFS_AUDITED = 500
 CANARY_MAX = 1_000

@@ -14,7 +14,7 @@ from console.models import TopicRevision
 from console.serializers.topics import definition_json
 from console.usecases.actor import Actor
 from console.usecases.audit import audited, check_reason
-from console.usecases.bulk.bulk_requests import CONFIRM_ABOVE
+from console.usecases.confirming import CONFIRM_ABOVE
 from console.usecases.definitions import revisions as topic_history
 from console.usecases.definitions.fields import BY_NAME, difference, wanted_topic
 from rmq_core.figures import digits

@@ -12,6 +12,8 @@ from console.api.messages.reports import NOTHING
 from console.models import AuditEntry
 from rmq_core import FixedTimeMessage, PriorityMessage, TopicKind
 from rmq_core.model.ids import id_from_text
+from rmq_core.protocol.scripts import one
+from rmq_core.queries import owners
 from tests.console.api.conftest import Caller, problem
 from tests.console.conftest import Queue
 
@@ -154,6 +156,24 @@ def test_what_is_in_flight_cannot_be_cancelled(queue: Queue, operator: Caller) -
     assert queue.client.take("orders", timeout_ms=2_000)
     found = problem(operator("DELETE", "/topics/orders/messages/a"), 409, "in_flight")
     assert "visibility timeout" in found["message"]
+
+
+def test_of_what_is_in_flight_it_is_said_which_worker_has_it_where_that_is_known(
+    queue: Queue, operator: Caller
+) -> None:
+    queue.topic(slots=1)
+    queue.delayed("later")
+    queue.client.send("orders", FixedTimeMessage("x", queue.inspector.now_ms(), key="a"), allow_past=True)
+    assert queue.client.take("orders", timeout_ms=2_000)
+
+    def worker(ident: str) -> Any:
+        (found,) = operator.ok("GET", f"/topics/orders/messages:find?id={ident}")["messages"]
+        return found["worker"]
+
+    assert worker("a") is None, "any worker takes from a slot that nobody owns"
+    keyspace = queue.client.keyspace
+    queue.client.run(one(owners.note(keyspace, "orders", "acquired", "w-1", 7, [0], "test"), int))
+    assert (worker("a"), worker("later")) == ("w-1", None)
 
 
 def test_run_and_reschedule(queue: Queue, operator: Caller) -> None:

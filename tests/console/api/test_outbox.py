@@ -89,6 +89,35 @@ def test_rows_are_retried_and_discarded_with_a_reason(queue: Queue, caller: Call
     assert ("discard_outbox", "refused", 0, "x") in entries
 
 
+def test_before_many_are_discarded_they_are_counted_and_their_database_is_named(
+    queue: Queue, caller: Callable[..., Caller]
+) -> None:
+    operator, admin = caller("Operator"), caller("Admin")
+    parked = write("a", "b", "c", state="parked") + write("d", topic="mail", state="parked")
+    write("e")
+    every = {"all_parked": True, "validate_only": True}
+    assert admin.ok("POST", f"{BASE}:discard", every) == {"rows": 4, "capped": False, "confirm": False}
+    assert admin.ok("POST", f"{BASE}:discard", every | {"topic": "mail"})["rows"] == 1
+    assert operator.ok("POST", f"{BASE}:retry", every)["rows"] == 4
+    problem(operator.post(f"{BASE}:discard", every), 403, "forbidden")
+    problem(admin.post(f"{BASE}:discard", {"validate_only": True}), 422, "bad_request")
+    assert OutboxMessage.objects.filter(state="parked").count() == 4, "nothing was changed"
+    row = OutboxMessage.objects.get(pk=parked[0])
+    OutboxMessage.objects.bulk_create([copied(row) for _ in range(1_000)])
+    assert admin.ok("POST", f"{BASE}:discard", every) == {"rows": 1_004, "capped": False, "confirm": True}
+    assert operator.ok("POST", f"{BASE}:retry", every)["confirm"] is False
+    body = {"all_parked": True, "reason": "sold out"}
+    problem(admin.post(f"{BASE}:discard", body), 422, "bad_request")
+    problem(admin.post(f"{BASE}:discard", body | {"confirm": "other"}), 422, "bad_request")
+    assert admin.ok("POST", f"{BASE}:discard", body | {"topic": "mail"}) == {"changed": 1}
+    assert admin.ok("POST", f"{BASE}:discard", body | {"confirm": "default"}) == {"changed": 1_003}
+
+
+def copied(row: OutboxMessage) -> OutboxMessage:
+    values = {each.attname: getattr(row, each.attname) for each in row._meta.concrete_fields if not each.primary_key}
+    return OutboxMessage(**values)
+
+
 def test_a_token_for_some_topics_sees_and_does_what_is_theirs(
     queue: Queue,
     caller: Callable[..., Caller],

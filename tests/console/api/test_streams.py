@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from console.models import AuditEntry
-from rmq_core import TopicKind
+from rmq_core import StreamMessage, TopicKind, Trim
 from tests.console.api.conftest import Caller, problem
 from tests.console.conftest import Queue
 
@@ -95,12 +97,48 @@ def test_deleting_and_trimming_are_audited(stream: Queue, caller: Callable[..., 
     plan = admin.ok("PUT", "/topics/events?validate_only=true", body)
     assert (plan["lines"][0]["severity"], plan["lines"][0]["count"]) == ("danger", 1)
     admin.ok("PUT", "/topics/events", body, If_Match=definition["ETag"])
-    assert admin.ok("POST", "/topics/events:trim", {}) == {"entries": 1}
+    problem(admin.post("/topics/events:trim", {}), 422, "invalid")
+    assert admin.ok("POST", "/topics/events:trim", {"reason": "full"}) == {"entries": 1}
     assert [row["preview"] for row in admin.ok("GET", "/topics/events/entries")["rows"]] == ["c"]
     done = AuditEntry.objects.filter(action__in=("delete_entries", "trim")).order_by("at")
     assert [(entry.action, entry.result) for entry in done] == [
         ("delete_entries", "refused"), ("delete_entries", "done"), ("delete_entries", "nothing"), ("trim", "done"),
     ]  # fmt: skip
+
+
+def test_a_trim_says_what_it_would_take_and_of_many_asks_for_the_name(
+    stream: Queue, caller: Callable[..., Caller]
+) -> None:
+    admin = caller("Admin")
+
+    def bounded(**changes: Any) -> None:
+        before = stream.client.topic("events")
+        stream.control.put_topic(replace(before, trim=Trim.EXACT, **changes), before.version)
+        stream.client.forget("events")
+
+    def plan(who: Caller) -> Any:
+        return who.ok("POST", "/topics/events:trim", {"validate_only": True})
+
+    for group, durable in (("mail", False), ("billing", True)):
+        stream.client.define_group("events", group, durable=durable)
+    stream.client.send_many("events", [StreamMessage(str(n), id=f"{1_000 + n}-0") for n in range(1_500)])
+    bounded(max_length=1_000)
+    assert plan(admin)["entries"] == 0, "a durable group has not read them"
+    bounded(trim_unread=True)
+    found = plan(admin)
+    gone = found["entries"]
+    assert (found["bound"], found["confirm"], found["max_length"]) == ("exact", False, 1_000)
+    assert {each["group"]: each["entries"] for each in found["unread"]} == {"events@billing": gone, "events@mail": gone}
+    assert [each["group"] for each in plan(caller("Admin", "events,events@mail"))["unread"]] == ["events@mail"]
+    problem(caller("Viewer").post("/topics/events:trim", {"validate_only": True}), 403, "forbidden")
+    bounded(max_length=2)
+    found = plan(admin)
+    assert (found["entries"], found["confirm"]) == (1_498, True)
+    assert found["last_ms"] in (2_497, 2_498), "all but one of each slot"
+    problem(admin.post("/topics/events:trim", {"reason": "full"}), 422, "bad_request")
+    problem(admin.post("/topics/events:trim", {"reason": "full", "confirm": "orders"}), 422, "bad_request")
+    body = {"reason": "full", "confirm": "events"}
+    assert admin.ok("POST", "/topics/events:trim", body) == {"entries": 1_498}
 
 
 def test_what_does_not_fit_a_kind_is_refused_with_a_sentence(stream: Queue, caller: Callable[..., Caller]) -> None:

@@ -152,7 +152,7 @@ ROUTES: dict[tuple[str, str], Route] = {
     ("DELETE", "/topics/{topic}/entries/{entry_id}"): Route(
         Action.DELETE_ENTRIES, "/topics/events/entries/1-1?reason=x"
     ),
-    ("POST", "/topics/{topic}:trim"): Route(Action.TRIM, "/topics/events:trim", {}),
+    ("POST", "/topics/{topic}:trim"): Route(Action.TRIM, "/topics/events:trim", REASON),
     ("GET", "/operations"): Route(VIEW, "/operations"),
     ("GET", "/operations/{operation}"): Route(VIEW, f"/operations/{NONE}"),
     ("GET", "/operations/{operation}/report"): Route(VIEW, f"/operations/{NONE}/report"),

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, Route, expect
 
+from rmq_core import Journal
 from tests.console.browser.conftest import forgive
 from tests.console.browser.test_accessible import violations
 from tests.console.conftest import Queue
@@ -57,8 +59,15 @@ def test_the_archive_tells_how_it_ended(open_page: Open, queue: Queue, topic: st
     page.get_by_role("button", name="Open as page").click()
     expect(page.locator("#rc-message h2")).to_have_text("Done 2026-03-02 02:58:26 UTC")
     page.goto(f"{stack.address}/topics/{topic}/message/?id=nobody")
-    expect(page.get_by_text("No message has this id")).to_be_visible()
+    expect(page.get_by_role("heading", name="Nobody can tell what became of it")).to_be_visible()
     expect(page.get_by_text("Nor does the archive know it: all of it was looked at.")).to_be_visible()
+    page.get_by_role("link", name="Switch the journal on").click()
+    page.wait_for_url(f"**/topics/{topic}/definition/")
+    queue.control.put_topic(
+        replace(queue.client.topic(topic), journal=Journal.EVENTS), queue.client.topic(topic).version
+    )
+    page.goto(f"{stack.address}/topics/{topic}/message/?id=nobody")
+    expect(page.get_by_role("heading", name="No message has this id")).to_be_visible()
     forgive(page, 404)  # the page of an id that is in no queue
 
 

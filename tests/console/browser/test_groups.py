@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from rmq_core import Topic
+from rmq_core import StreamMessage, Topic
 from tests.console.browser.contexts import Contexts
 from tests.console.browser.test_accessible import LOOKS, violations
 from tests.console.conftest import Queue
@@ -76,6 +78,26 @@ def test_a_position_is_set_after_its_plan_and_a_claim_brings_back(open_page: Ope
     dialog.get_by_role("button", name="Set the position").click()
     expect(dialog).to_be_hidden()
     expect(row.locator("td").nth(1)).to_have_text("5")
+
+
+def test_a_trim_says_what_goes_and_who_has_not_read_it(open_page: Open, queue: Queue, stream: str) -> None:
+    queue.client.send_many(stream, [StreamMessage(str(n)) for n in range(1_500)])
+    before = queue.client.topic(stream)
+    # Trimmed nearly, so that the keeper leaves them.
+    queue.control.put_topic(replace(before, max_length=20, trim_unread=True), before.version)
+    page = open_page(f"/topics/{stream}/messages/", "admin")
+    page.locator("[data-action=trim]").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("At most 1,485 entries would go.")
+    expect(dialog).to_contain_text("It keeps 20 entries.")
+    expect(dialog.get_by_role("listitem")).to_have_text([re.compile("^mail misses"), re.compile("^sums misses")])
+    dialog.get_by_label("Reason").fill("the disk is full")
+    button = dialog.get_by_role("button", name="Trim now")
+    expect(button).to_be_disabled()
+    dialog.get_by_label(f"Type {stream} to confirm").fill(stream)
+    button.click()
+    expect(page.locator("#rc-toasts")).to_contain_text("entries trimmed.")
+    assert queue.inspector.sample([stream])[0].length < 300
 
 
 def test_a_dead_letter_goes_back_to_its_group_alone(open_page: Open, queue: Queue, stream: str) -> None:

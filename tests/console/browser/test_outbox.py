@@ -14,6 +14,11 @@ ROW = (
     " VALUES ('mail', 'telegram', 900, CAST('{name}' AS BLOB), '', 1, 1000, 'parked', 3, 'odd <b>kind</b>')"
 )
 
+MANY = (
+    "WITH RECURSIVE n(n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM n WHERE n < 1001)"
+    f" {ROW.format(name='more').replace('VALUES (', 'SELECT ').removesuffix(')')} FROM n"
+)
+
 
 @pytest.fixture
 def parked(stack: Stack) -> Iterator[None]:
@@ -37,6 +42,20 @@ def test_what_cannot_be_sent_is_discarded(open_page: Callable[..., Page], stack:
     expect(rows).to_have_count(1)
     page.get_by_role("button", name="Discarded").click()
     expect(rows).to_contain_text("discarded: sold out")
+
+    # Of many it says how many there are, and the server has the name of their database typed as well.
+    stack.sql(MANY)
+    page.goto(f"{stack.address}/outbox/?state=parked&topic=mail")
+    page.get_by_role("button", name="Discard all").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("1,002 messages are parked.")
+    expect(dialog).to_contain_text("In the database default, of the topic mail.")
+    dialog.get_by_label("Reason").fill("all of them")
+    button = dialog.get_by_role("button", name="Discard", exact=True)
+    expect(button).to_be_disabled()
+    dialog.get_by_label("Type default to confirm").fill("default")
+    button.click()
+    expect(page.locator("#rc-toasts")).to_contain_text("1,002 messages changed.")
 
     operator = open_page("/outbox/?state=parked")
     discard = operator.get_by_role("button", name="Discard all")

@@ -11,6 +11,7 @@ from playwright.sync_api import Locator, Page, expect
 from rmq_core import FixedTimeMessage, Topic, TopicKind
 from rmq_core.protocol.scripts import one
 from rmq_core.protocol.slot_calls import acquire
+from rmq_core.queries import owners
 from tests.console.conftest import Queue
 from tests.support.waiting import wait_until
 
@@ -52,6 +53,13 @@ def test_charts_slots_and_the_prepare_queue_are_live(open_page: Open, queue: Que
     expect(page.get_by_role("region", name="Backlog")).to_contain_text("backlog 5")
     oldest = page.get_by_role("region", name="In flight, oldest first")
     expect(oldest.get_by_role("button", name="held")).to_be_visible()
+    expect(oldest.get_by_role("columnheader", name="Owner")).to_be_hidden()
+    owned = owners.note(queue.client.keyspace, topic, "acquired", "w-<b>1", 7, [held.slot], "test")
+    queue.client.run(one(owned, int))
+    expect(oldest.locator("tbody tr")).to_contain_text("w-<b>1")
+    oldest.get_by_role("button", name="held").click()
+    expect(page.locator(".rc-drawer")).to_contain_text("The worker w-<b>1 has it now;")
+    page.keyboard.press("Escape")
     forecast = page.get_by_role("region", name=re.compile("Forecast"))
     forecast.get_by_role("button", name="Show as table").click()
     expect(forecast.locator("tr", has_text="+2 min")).to_contain_text("5")
@@ -303,6 +311,24 @@ def test_slots_are_handed_back_to_shared_mode(open_page: Open, queue: Queue, top
     page.goto(page.url.split("/topics/")[0] + "/audit/")
     entry = page.get_by_role("row").filter(has_text=topic).filter(has_text="share the slots again")
     expect(entry).to_contain_text("ZooKeeper is gone for good")
+
+
+def test_a_ledger_that_does_not_balance_leads_to_its_slot(open_page: Open, queue: Queue, topic: str) -> None:
+    queue.delayed("a", topic=topic)
+    stats = queue.client.keyspace.slot(topic, 6).stats
+    queue.client.connection.client.hincrby(stats, "sent", 3)
+    page = open_page(f"/topics/{topic}/")
+    problem = page.locator("li", has_text="The ledger does not balance: 3 messages unaccounted for.")
+    problem.get_by_role("link", name="Open").click()
+    page.wait_for_url(f"**/topics/{topic}/slots/?sort=ledger")
+    rows = page.locator(".rc-scroll tbody tr")
+    expect(rows.first).to_contain_text("Slot 6")
+    expect(rows.first.locator("td").first).to_have_text("Off by 3")
+    expect(rows.nth(1).locator("td").first).to_have_text("Balances")
+    page.get_by_role("button", name="Slot", exact=True).click()
+    expect(rows.first).to_contain_text("Slot 0")
+    expect(page.get_by_role("columnheader", name="Ledger")).to_have_attribute("aria-sort", "none")
+    assert "sort" not in page.url
 
 
 def test_who_may_not_hand_slots_back_sees_why(open_page: Open, queue: Queue, topic: str) -> None:

@@ -13,6 +13,7 @@ from rmq_core import EntryPage, MessageFilter, PriorityMessage, StreamMessage, T
 from rmq_core.client.sender import CallNumbers
 from rmq_core.model.entry import EntryId
 from rmq_core.protocol import streams
+from rmq_core.streams.entries import TrimPlan
 from rmq_core.streams.sending import groups
 from tests.engine.conformance.bench import Bench
 from tests.engine.conformance.conftest import clients_alone, scripts_alone
@@ -253,6 +254,37 @@ async def test_what_is_too_old_is_trimmed(bench: Bench) -> None:
     await bench.until(lambda: bench.control.trim("events"), "a millisecond has gone by")
     (sample,) = await bench.inspector.sample(["events"])
     assert (sample.length, sample.counters.trimmed, sample.slots[0].first_entry) == (0, 51, None)
+
+
+@scripts_alone
+async def test_a_plan_says_what_a_trim_would_take(bench: Bench) -> None:
+    topic = await stream(bench, slots=2)
+    now_ms = await bench.now_ms()
+    old = [StreamMessage(str(n), id=f"{now_ms - 7_200_000 + n}-0") for n in range(50)]
+    for group, durable in (("waits", True), ("misses", False)):
+        await bench.q.define_group("events", group, durable=durable)
+    await bench.q.send_many("events", old)
+    held = [len(await all_of(bench, slot=slot)) for slot in range(2)]
+    assert (await bench.control.plan_trim("events")).entries == 0, "it has no bounds"
+    topic = await bench.redefine(topic, max_length=20, trim="exact")
+    assert await bench.control.plan_trim("events") == TrimPlan(0, "exact", None), "a durable group waits"
+    topic = await bench.redefine(topic, trim_unread=True)
+    over = sum(max(0, each - 10) for each in held)
+    plan = await bench.control.plan_trim("events")
+    assert (plan.entries, plan.bound) == (over, "exact")
+    assert plan.unread == {"events@misses": over, "events@waits": over}
+    assert plan.last_ms is not None
+    topic = await bench.redefine(topic, trim="nearly", max_age_ms=3_600_000, max_length=40)
+    assert await bench.control.plan_trim("events") == TrimPlan(
+        50, "exact", now_ms - 7_200_000 + 49, {"events@misses": 50, "events@waits": 50}
+    )
+    await bench.redefine(topic, max_age_ms=0)
+    assert (await bench.control.plan_trim("events")).bound == "at_most"
+    while await bench.q.take("events@waits", 100):
+        pass
+    assert (await bench.control.plan_trim("events")).unread.keys() == {"events@misses"}
+    (sample,) = await bench.inspector.sample(["events"])
+    assert sample.counters.trimmed == 0
 
 
 @scripts_alone

@@ -31,23 +31,41 @@ local function needed_by(groups, added)
   return needed, first
 end
 
--- `length`, `age_ms`: 0 for no such bound. `whatever`: what groups have not finished goes, too.
-local function trim(length, age_ms, exactly_long, exactly_old, whatever)
-  if length == 0 and age_ms == 0 then
-    return 0
-  end
-  local groups, rows, gone = {}, redis.call('HGETALL', POSITIONS), 0
+-- The groups' positions; how many entries were ever added, where there are groups; how many of the last, and from which id
+-- on, no trim may take. `whatever`: what groups have not finished goes, too.
+local function in_the_way(whatever)
+  local groups, rows = {}, redis.call('HGETALL', POSITIONS)
   for i = 1, #rows, 2 do
     groups[rows[i]] = read_position(rows[i + 1])
   end
   local added = #rows > 0 and added_in_all() or 0
-  local needed, first_needed = needed_by(whatever and {} or groups, added)
+  return groups, added, needed_by(whatever and {} or groups, added)
+end
+
+-- Before which id what is too old ends; nil: there can be nothing.
+local function edge_of(age_ms, first_needed)
+  if age_ms == 0 or age_ms >= now then
+    return nil
+  end
+  local edge = ms_text(now - age_ms) .. '-0'
+  if first_needed and before(first_needed, edge) then
+    edge = first_needed
+  end
+  return edge ~= '0-0' and edge or nil
+end
+
+-- `length`, `age_ms`: 0 for no such bound.
+local function trim(length, age_ms, exactly_long, exactly_old, whatever)
+  if length == 0 and age_ms == 0 then
+    return 0
+  end
+  local groups, added, needed, first_needed = in_the_way(whatever)
+  local gone, edge = 0, edge_of(age_ms, first_needed)
   if length > 0 then
     gone = cut('MAXLEN', ms_text(math.max(length, needed)), exactly_long)
   end
-  if age_ms > 0 and age_ms < now then
-    local edge = ms_text(now - age_ms)
-    gone = gone + cut('MINID', first_needed and before(first_needed, edge .. '-0') and first_needed or edge, exactly_old)
+  if edge then
+    gone = gone + cut('MINID', edge, exactly_old)
   end
   if gone == 0 then
     return 0

@@ -5,7 +5,7 @@ import { dateTime } from "../core/format.js";
 import { page } from "../core/page.js";
 import { fill, gettext, messageOf } from "../core/text.js";
 import { stepWords } from "../parts/steps.js";
-import { endWords } from "./gone.js";
+import { endWords, journalAddress, keepsNoJournal, untoldWords } from "./gone.js";
 
 /**
  * Look until something is found, or there is nothing more. `onStep` hears of each look that found nothing.
@@ -120,14 +120,22 @@ export class ArchiveLook {
     replace(
       this.head,
       icon("search_off"),
-      h("h2", {}, gettext("No message has this id")),
-      h(
-        "p",
-        {},
-        gettext(
-          "It is not in the queue, and nothing is recorded of it: the id is different, or it ended while the topic's journal was off.",
-        ),
-      ),
+      keepsNoJournal()
+        ? [
+            h("h2", {}, gettext("Nobody can tell what became of it")),
+            h("p", {}, untoldWords()),
+            h("p", {}, h("a", { class: "rc-link", href: journalAddress() }, gettext("Switch the journal on"))),
+          ]
+        : [
+            h("h2", {}, gettext("No message has this id")),
+            h(
+              "p",
+              {},
+              gettext(
+                "It is not in the queue, and nothing is recorded of it: the id is different, or it ended while the topic's journal was off.",
+              ),
+            ),
+          ],
       more,
     );
   }

@@ -1,5 +1,6 @@
 // What is said of an id that is no longer in the queue: what the record knows of it.
 import { dateTime } from "../core/format.js";
+import { page, topicAddress } from "../core/page.js";
 import { fill, gettext } from "../core/text.js";
 import { STATES } from "../parts/states.js";
 
@@ -20,11 +21,22 @@ export function endWords(/** @type {Api.Recorded} */ record) {
   return fill(gettext("Last recorded %(time)s: %(state)s"), { time, state });
 }
 
+/** Then what ended is nowhere. */
+export const keepsNoJournal = () => page.topic.journal === "off";
+
+export const journalAddress = () => topicAddress(page.topic.name.split("@")[0], "definition");
+
+/** Of an id that is nowhere, in a topic without a journal. */
+export const untoldWords = () =>
+  gettext(
+    "It is not in the queue, and this topic keeps no journal: nothing is recorded of whether the id was ever here, or how it ended. Once the journal is on, what happens from then on is.",
+  );
+
 /** `records`: what the record has of an id, one per slot that knew it. */
 export function goneWords(/** @type {Api.Recorded[]} */ records) {
-  if (!records.length)
-    return gettext(
-      "No message has this id; neither the record nor the archive knows it. They do not know what ended while the topic's journal was off.",
-    );
-  return `${records.map(endWords).join("; ")}.`;
+  if (records.length) return `${records.map(endWords).join("; ")}.`;
+  if (keepsNoJournal()) return untoldWords();
+  return gettext(
+    "No message has this id; neither the record nor the archive knows it. They do not know what ended while the topic's journal was off.",
+  );
 }

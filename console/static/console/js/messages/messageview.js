@@ -46,13 +46,7 @@ export function messageView(message, nowMs, onDone) {
         : null,
       holding(message, onDone),
     ),
-    message.state === "in_flight"
-      ? h(
-          "p",
-          { class: "rc-muted" },
-          gettext("A worker has it now; it can be changed when it is settled or its time is over."),
-        )
-      : null,
+    message.state === "in_flight" ? h("p", { class: "rc-muted" }, holder(message)) : null,
     message.id === null || ENDED.includes(message.state)
       ? null
       : [h("h3", {}, gettext("Why is it late?")), whyView(message).element],
@@ -69,6 +63,13 @@ export function messageView(message, nowMs, onDone) {
       ? h("p", { class: "rc-masked" }, gettext("(hidden)"))
       : activity(message.id, message.slot, message),
   );
+}
+
+/** Which worker has it is known where slots are owned. */
+function holder(/** @type {Api.Message} */ { worker }) {
+  if (worker === null) return gettext("A worker has it now; it can be changed when it is settled or its time is over.");
+  const words = gettext("The worker %(worker)s has it now; it can be changed when it is settled or its time is over.");
+  return fill(words, { worker });
 }
 
 /** One more of the same key is held as well, so one in flight has the button, too. */

@@ -7,7 +7,7 @@ import { page, topicAddress } from "../core/page.js";
 import { fill, gettext, messageOf } from "../core/text.js";
 import { STATES } from "../parts/states.js";
 import { lookBack, lookingWords } from "./archived.js";
-import { endWords, goneWords } from "./gone.js";
+import { endWords, goneWords, journalAddress, keepsNoJournal } from "./gone.js";
 
 /** @typedef {{ rows: Api.Row[], state: string, words: string }} Found */
 /** @typedef {{ rows: Api.Row[], cursor: string | null, notJson: number }} SoFar */
@@ -144,7 +144,10 @@ export class Search {
     }
     const found = await this.archived.look;
     if (!this.active) return;
-    if (!found.lives.length) return this.say(goneWords([]));
+    if (!found.lives.length) {
+      const on = () => location.assign(journalAddress());
+      return this.say(goneWords([]), keepsNoJournal() ? [gettext("Switch the journal on"), on] : null);
+    }
     const open = () =>
       location.assign(`${topicAddress(page.topic.name, "message")}?${new URLSearchParams({ id: text })}`);
     this.say(`${found.lives.map(({ record }) => endWords(record)).join("; ")}.`, [gettext("Open as page"), open]);

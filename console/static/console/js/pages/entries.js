@@ -1,18 +1,18 @@
 // The Messages tab of a stream: its entries by id and time, page by page, or as they come.
 
 import { param, setParams } from "../core/address.js";
-import { get, ofTopic, post } from "../core/api.js";
+import { get, ofTopic } from "../core/api.js";
 import { byId, h, press, replace, setText } from "../core/dom.js";
 import { shortcut } from "../core/keys.js";
 import { page } from "../core/page.js";
-import { fill, gettext, messageOf, ngettext } from "../core/text.js";
+import { gettext, messageOf } from "../core/text.js";
 import { toast } from "../core/toast.js";
 import { inZone, localText, momentOf } from "../core/zone.js";
-import { ask } from "../parts/ask.js";
 import { guardedButton } from "../parts/guardedbutton.js";
 import { asOf, moreFoot, slotInput } from "../parts/pagesoflists.js";
 import { EntryList } from "../streams/entrylist.js";
 import { openEntry, openEntryFromAddress } from "../streams/entrypanel.js";
+import { trimDialog } from "../streams/trimdialog.js";
 
 const REFRESH_MS = 3000;
 const PAGE = 50;
@@ -65,7 +65,7 @@ export class EntriesTab {
           slotInput(this.slot, (slot) => this.choose({ slot })),
           this.finder(),
           this.note,
-          trimButton(),
+          trimButton(() => this.load()),
         ),
         this.list.element,
         this.foot,
@@ -147,27 +147,14 @@ export class EntriesTab {
 }
 
 /** Cuts the stream to its bounds at once. */
-function trimButton() {
-  const about = {
-    action: "trim",
-    symbol: "content_cut",
-    label: gettext("Trim now"),
-    missing: page.grants.actions.trim,
-  };
-  const button = guardedButton({ ...about, look: "rc-end" }, () =>
-    ask({
-      title: fill(gettext("Trim %(topic)s to its bounds now?"), { topic: page.topic.name }),
-      body: [
-        h("p", {}, gettext("As sending and the keeper do by and by. What a durable group has not finished stays.")),
-      ],
+const trimButton = (/** @type {() => void} */ onDone) =>
+  guardedButton(
+    {
+      action: "trim",
+      symbol: "content_cut",
       label: gettext("Trim now"),
-      reason: "optional",
-      submit: async ({ reason }) => {
-        /** @type {Api.Trimmed} */
-        const { entries } = await post(ofTopic(page.topic.name, ":trim"), { reason });
-        toast(fill(ngettext("%(n)s entry trimmed.", "%(n)s entries trimmed.", entries), { n: entries }), "success");
-      },
-    }),
+      missing: page.grants.actions.trim,
+      look: "rc-end",
+    },
+    () => trimDialog(onDone),
   );
-  return button;
-}

@@ -66,7 +66,7 @@ async function showMessages() {
                     icon(SYMBOLS[record.state] ?? "history"),
                     h("h2", {}, endWords(record)),
                   ])
-                : [icon("search_off"), h("h2", {}, gettext("No message has this id"))],
+                : [icon("search_off"), h("h2", {}, gettext("The address names no message"))],
           )),
     archive?.steps,
     told

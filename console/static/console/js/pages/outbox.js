@@ -1,21 +1,20 @@
 // What was committed and is not sent yet, what failed, and what one does about that.
 import { param, setParams } from "../core/address.js";
-import { get, post } from "../core/api.js";
+import { get } from "../core/api.js";
 import { byId, h, replace, setText } from "../core/dom.js";
-import { bytes, count, dateTime, duration, exact, relative } from "../core/format.js";
+import { bytes, count, dateTime, duration, relative } from "../core/format.js";
 import "../core/keys.js";
 import { page, topicAddress } from "../core/page.js";
-import { fill, gettext, messageOf, ngettext } from "../core/text.js";
-import { toast } from "../core/toast.js";
-import { ask } from "../parts/ask.js";
+import { gettext, messageOf } from "../core/text.js";
 import { Choice } from "../parts/choice.js";
 import { Drawer } from "../parts/drawer.js";
 import { pairList } from "../parts/failure.js";
 import { guardedButton } from "../parts/guardedbutton.js";
 import { LiveList } from "../parts/livelist.js";
+import { outboxDialog } from "../parts/outboxdialog.js";
 import { OutboxTable } from "../parts/outboxtable.js";
 
-/** @typedef {{ ids?: number[], all_parked?: boolean }} Which */
+/** @typedef {import("../parts/outboxdialog.js").Which} Which */
 
 /** @type {Record<string, string>} */
 const STATES = {
@@ -115,29 +114,10 @@ const discardButton = (/** @type {Which} */ which, /** @type {string} */ label =
     }),
   );
 
-/**
- * Ask, and do it. `reason`: "needed" or "optional".
- * @param {Which} which
- * @param {{ path: string, about: string, title: string, label: string, reason: "needed" | "optional", danger?: boolean }} about
- */
-function decide(which, { path, about, title, label, reason, danger = false }) {
-  ask({
-    title,
-    label,
-    reason,
-    danger,
-    confirmWord: danger && which.all_parked ? database : null,
-    body: [h("p", {}, about)],
-    submit: async (given) => {
-      /** @type {Api.ChangedRows} */
-      const { changed } = await post(`outbox/${encodeURIComponent(database)}/messages:${path}`, {
-        ...which,
-        reason: given.reason,
-      });
-      toast(fill(ngettext("%(n)s message changed.", "%(n)s messages changed.", changed), { n: exact(changed) }));
-      list.restart();
-    },
-  });
+/** Ask, and do it to what the list shows: of one topic, where the address names one. */
+function decide(/** @type {Which} */ which, /** @type {import("../parts/outboxdialog.js").About} */ about) {
+  const asked = which.all_parked && param("topic") ? { ...which, topic: param("topic") } : which;
+  outboxDialog(database, asked, about, () => list.restart());
 }
 
 function kindOf(/** @type {Api.OutboxMessageOut} */ { kind, value }) {

@@ -186,6 +186,7 @@ function waiting(/** @type {Shown & { now: Live.Numbers }} */ { now, topic, work
 
 function place(/** @type {Live.Problem} */ problem) {
   if (DEAD.includes(problem.code) && page.tab !== "dead") return topicAddress(page.topic.name, "dead");
+  if (problem.code === "ledger") return `${topicAddress(page.topic.name, "slots")}?sort=ledger`;
   return FLEET.includes(problem.code) ? `${page.root}workers/` : null;
 }
 

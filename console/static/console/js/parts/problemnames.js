@@ -34,5 +34,6 @@ export function problemPlace({ code, topic, values = {} }) {
   if (code === "recurring_failing") return `${page.root}recurring/`;
   if (code.startsWith("route_")) return `${page.root}routes/`;
   if (code.startsWith("outbox_")) return `${page.root}outbox/`;
+  if (code === "ledger" && topic) return `${topicAddress(topic, "slots")}?sort=ledger`;
   return topic ? topicAddress(topic, DEAD.includes(code) ? "dead" : "") : null;
 }

@@ -10,6 +10,13 @@ import { openMessage } from "../messages/messagepanel.js";
 
 const LABELS = 5;
 const BARS = 8; // at least
+const TITLES = [
+  gettext("Id"),
+  [gettext("Age"), "rc-num"],
+  [gettext("Time left"), "rc-num"],
+  [gettext("Retries left"), "rc-num"],
+  [gettext("Slot"), "rc-num"],
+];
 
 export class PrepareQueue {
   constructor(/** @type {import("../core/live.js").Live} */ live) {
@@ -18,20 +25,13 @@ export class PrepareQueue {
       unit: gettext("deliveries"),
       empty: gettext("Nothing is in flight."),
     });
-    this.body = h("tbody", {}, h("tr", {}, h("td", { colspan: 5, class: "rc-nothing" }, gettext("Loading…"))));
+    this.body = h("tbody");
+    this.owner = h("th", { scope: "col", hidden: true }, gettext("Owner"));
     this.more = h("p", { class: "rc-muted rc-bars-note" });
-    this.table = h(
-      "table",
-      { class: "rc-table" },
-      headRow([
-        gettext("Id"),
-        [gettext("Age"), "rc-num"],
-        [gettext("Time left"), "rc-num"],
-        [gettext("Retries left"), "rc-num"],
-        [gettext("Slot"), "rc-num"],
-      ]),
-      this.body,
-    );
+    const head = headRow(TITLES);
+    head.rows[0].append(this.owner);
+    this.table = h("table", { class: "rc-table" }, head, this.body);
+    this.say(gettext("Loading…"));
     this.oldest = h(
       "section",
       { class: "rc-card rc-flush", "aria-label": gettext("In flight, oldest first") },
@@ -52,16 +52,22 @@ export class PrepareQueue {
       : "";
     this.ages.update(buckets, note + used);
     const now = this.live.nowMs();
+    const { owners } = details;
+    this.owner.hidden = !owners;
     replace(
       this.body,
-      details.oldest.map((row) => this.line(row, now)),
+      details.oldest.map((row) => this.line(row, now, owners)),
     );
-    if (!details.oldest.length)
-      replace(this.body, h("tr", {}, h("td", { colspan: 5, class: "rc-nothing" }, gettext("Nothing is in flight."))));
+    if (!details.oldest.length) this.say(gettext("Nothing is in flight."));
     this.more.textContent = details.more ? gettext("More deliveries are in flight.") : "";
   }
 
-  line(/** @type {Live.InFlight} */ row, /** @type {number} */ now) {
+  say(/** @type {string} */ words) {
+    replace(this.body, h("tr", {}, h("td", { colspan: TITLES.length + 1, class: "rc-nothing" }, words)));
+  }
+
+  /** `owners`: who has it, for only the owner of a slot takes from it; null in shared mode. */
+  line(/** @type {Live.InFlight} */ row, /** @type {number} */ now, /** @type {Live.Owners | null} */ owners) {
     const left = row.until_ms - now;
     return h(
       "tr",
@@ -83,6 +89,7 @@ export class PrepareQueue {
       ),
       h("td", { class: "rc-num" }, count(row.retries_left)),
       h("td", { class: "rc-num" }, count(row.slot)),
+      owners ? h("td", {}, owners.names[owners.of[row.slot]] ?? gettext("nobody")) : null,
     );
   }
 }
