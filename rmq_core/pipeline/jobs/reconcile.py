@@ -37,7 +37,8 @@ STAGES = ("snapshot", "journals", "replay", "findings", "report")
 class Inputs:
     """What a reconciliation compares. ``stuck_ms``, ``overdue_ms``: how late a delivery may be before that counts.
     ``since_ms``, ``until_ms``: the time the ledgers speak of, and are complete until; None: what they say themselves.
-    ``from_scratch``: all of the archive is read, whatever the closing state knows."""
+    ``from_scratch``: all of the archive is read, whatever the closing state knows. ``anew``: among runs in one session
+    (`Rounds`) the queues are compared even where nothing has moved."""
 
     options: SourceOptions
     archive: str | None
@@ -49,6 +50,7 @@ class Inputs:
     since_ms: int | None = None
     until_ms: int | None = None
     from_scratch: bool = False
+    anew: bool = False
 
 
 def reconcile(session: SparkSession, inputs: Inputs, progress: Progress = QUIET) -> dict[str, Any]:
