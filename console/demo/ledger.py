@@ -80,8 +80,8 @@ class Ledger:
         fresh.replace(self._path)
 
     def _said(self, at: int, played: Played) -> tuple[str, int]:
-        """What is expected of a row, and since when it may be under way: a gate is planned days before. The programme is
-        played over and over; its last turn counts."""
+        """What is expected of a row, and since when it may be under way: a gate is planned days before. The programme
+        is played over and over; its last turn counts."""
         last = at + (played.settled - at) // self._round * self._round
         if at <= last and played.promised < last:
             return "done", played.clock.wall_at(last - GATE_LAPS * DAY_MS)
