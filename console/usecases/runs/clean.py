@@ -21,6 +21,7 @@ _SAID = ("clean_since", "at", "run", "findings", "complete")
 
 def note(run: Reconciliation) -> None:
     """Brings the topics of a reconciliation that has just ended well up to date."""
+    assert run.finished is not None
     found, gaps = findings_by_topic([run]), lacking_topics(run)
     names = sorted({topic for topic in topics_of(run) if topic == shown(topic, NAME_MAX)})
     known = {each.topic: each for some in in_parts(names) for each in TopicVerdict.objects.filter(topic__in=some)}
