@@ -15,6 +15,8 @@ from console.demo.flights import Day, Flight, storm_days
 from console.demo.schedule import DAY_MS, Event, boards_of, events, gate_closes_ms, local_time, opening_ms
 
 STORM_DAYS = 12
+GATE_LAPS = 4
+"""The gates of so many days are planned, the present one included; but no day's twice at a time."""
 TAIL_LAPS = 2
 """How many laps back something may still happen: the longest delay plus the longest flight is 35 hours."""
 

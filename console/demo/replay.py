@@ -9,8 +9,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
-from console.demo.ledger import Ledger
-from console.demo.program import Clock, Program
+from console.demo.ledger import Ledger, Played
+from console.demo.program import GATE_LAPS, Clock, Program
 from console.demo.results import Progress, Results
 from console.demo.schedule import (
     DAY_MS,
@@ -32,8 +32,6 @@ SPEED = 60
 TICK_S = 0.1
 START_MS = 90 * 60_000
 """A replay begins at 06:00 of its first day, when aircraft are up; what happened since 04:30 is sent at once."""
-GATE_LAPS = 4
-"""The gates of so many days are planned, the present one included; but no day's twice at a time."""
 CATCH_UP_MS = 10_000
 """After a shorter absence the clock goes on as if nothing had been; what was missed is sent at once."""
 REPORTS_PER_MS = 2 / 1000
@@ -55,6 +53,7 @@ class Replay:
         self._coming: Iterator[tuple[int, Event]] = iter(())
         self._next: tuple[int, Event] | None = None
         self._owed = 0.0
+        self._begun = -1
         self._reports = self._requests = 0
 
     def run(self, stop: threading.Event) -> None:
@@ -97,7 +96,7 @@ class Replay:
         self._progress = Progress(progress.clock, position, gates_until, now_ms)
         self._results.save_progress(self._progress)
         if self._ledger is not None:
-            self._ledger.keep(position, self.speed, now_ms)
+            self._ledger.keep(Played(progress.clock, self._begun, position, now_ms))
         return sum(map(len, batches.values()))
 
     def _fill(self, batches: dict[str, list[Any]], position: int, passed_ms: int) -> None:
@@ -130,6 +129,7 @@ class Replay:
             with contextlib.suppress(RouteConflict):  # somebody gave it other targets: they stay
                 self.rmq.define_route(route)
         progress = resume(self._results.progress(), now_ms, self.speed)
+        self._begun = min(progress.sent_until, progress.clock.position_ms)
         self._coming = self.program.events_after(progress.sent_until)
         self._next = next(self._coming)
         self._owed = 0.0

@@ -19,7 +19,7 @@ from console.jobs import kept_program
 from console.models import Reconciliation
 from console.models.progress import WorkState as State
 from console.usecases.audit import complete_run
-from console.usecases.runs import erasing, run_places, run_reports
+from console.usecases.runs import clean, erasing, run_places, run_reports
 from rmq_core.model.text import shown
 
 log = logging.getLogger("console.reconciliation")
@@ -165,6 +165,8 @@ class Runner:
                 runner="",
             )
             complete_run(run)
+            if state == State.DONE and run.kind == "reconcile":
+                clean.note(run)
 
     def _write(self, **values: Any) -> None:
         if not Reconciliation.objects.filter(pk=self.run.pk, runner=self._name).update(**values):

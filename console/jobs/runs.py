@@ -14,7 +14,7 @@ from redis.exceptions import RedisError
 from console.clock import now_ms
 from console.errors import BadRequest
 from console.jobs.run_process import Runner
-from console.models import PipelineSchedule, Reconciliation
+from console.models import PipelineSchedule, Reconciliation, TopicVerdict
 from console.usecases.audit import complete_run
 from console.usecases.job_queue import enqueue_run, waiting_runs
 from console.usecases.runs import erasing, run_places, runs
@@ -59,8 +59,10 @@ def prune() -> None:
     """Forget runs that ended long ago, with their reports."""
     now = timezone.now()
     erasing.forget_names(now)
+    TopicVerdict.objects.filter(at__lt=now - KEPT).delete()  # of a topic that is compared no more
     long_ago = Q(finished__lt=now - KEPT) | Q(finished__lt=now - KEPT_ARCHIVES, kind="archive")
-    long_ago |= Q(finished__lt=now - KEPT_REPEATED, summary__has_key="same_as")
+    newest = TopicVerdict.objects.values("run")  # a page leads there
+    long_ago |= Q(finished__lt=now - KEPT_REPEATED, summary__has_key="same_as") & ~Q(pk__in=newest)
     for run in Reconciliation.objects.filter(long_ago).exclude(state__in=Reconciliation.LIVE)[:500]:
         shutil.rmtree(run_places.report_of(run), ignore_errors=True)
         run.delete()

@@ -6,7 +6,7 @@ from console.models.history import HistoryBlock, HistoryProblem, HistoryWorker, 
 from console.models.installation import Installation
 from console.models.operation import Operation, OperationPart
 from console.models.permissions import ConsolePermission
-from console.models.pipeline import Finding, PipelineSchedule, Reconciliation
+from console.models.pipeline import Finding, PipelineSchedule, Reconciliation, TopicVerdict
 from console.models.preferences import Preferences
 from console.models.record import MessageRecord, MessageTransition, RecordPosition
 from console.models.recurring import RecurringMessage, RecurringTick
@@ -54,4 +54,5 @@ __all__ = [
     "TopicDefinition",
     "TopicRevision",
     "TopicScope",
+    "TopicVerdict",
 ]

@@ -61,7 +61,9 @@ class Reconciliation(InProgress, models.Model):
     topics = JSONField(default=list)
     ledger = models.CharField(_("ledger"), max_length=200, blank=True, default="")
     asked = JSONField(
-        default=dict, help_text="Of a restore: dry_run, into, at_ms; of an erasure: dry_run, ids, slot_bases."
+        default=dict,
+        help_text="Of a restore: dry_run, into, at_ms; of an erasure: dry_run, ids, slot_bases;"
+        " of a reconciliation: from_scratch.",
     )
     schedule = models.ForeignKey(PipelineSchedule, null=True, on_delete=models.SET_NULL, related_name="runs")
     reason = models.CharField(_("reason"), max_length=500, blank=True)
@@ -96,6 +98,25 @@ class Reconciliation(InProgress, models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.id}"
+
+
+class TopicVerdict(models.Model):
+    """What the newest finished reconciliation of a topic said of it, and when the first run ended from which on all are
+    clean (`clean_since`; null: the newest is not). Written as each run ends; it stays when the runs are forgotten."""
+
+    topic = models.CharField(max_length=255, unique=True)
+    clean_since = models.DateTimeField(null=True)
+    at = models.DateTimeField(db_index=True, help_text="When that reconciliation ended.")
+    run = models.UUIDField()
+    findings = models.PositiveIntegerField(default=0)
+    complete = models.BooleanField(default=True)
+
+    class Meta:
+        ordering = ["topic"]
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return f"{self.topic}: {'clean' if self.clean_since else 'not clean'}"
 
 
 class Finding(models.Model):

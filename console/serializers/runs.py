@@ -29,6 +29,7 @@ def run_json(run: Reconciliation, under_way: Reconciliation | None = None) -> di
         "dry_run": run.asked.get("dry_run") is True,
         "into": str(run.asked.get("into") or ""),
         "at_ms": at_ms if isinstance(at_ms := run.asked.get("at_ms"), int) else None,
+        "from_scratch": run.asked.get("from_scratch") is True,
         "scheduled": run.via == "schedule",
         "reason": run.reason,
         "user": run.username,

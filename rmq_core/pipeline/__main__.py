@@ -63,6 +63,8 @@ def parser(program: str) -> argparse.ArgumentParser:
     sub.add_argument("--until", type=_moment, metavar="TIME", help=until)
     whole = "read all of the archive, whatever the run before knew"
     sub.add_argument("--from-scratch", action="store_true", help=whole)
+    anew = "compare all queues in every round, though nothing moved since the last one"
+    sub.add_argument("--anew", action="store_true", help=anew)
     stuck = f"in flight so long beyond the visibility timeout is stuck ({verdicts.STUCK_MS})"
     sub.add_argument("--stuck-ms", type=_whole, default=verdicts.STUCK_MS, metavar="N", help=stuck)
     overdue = f"due so long ago, and not taken, is overdue ({verdicts.OVERDUE_MS})"

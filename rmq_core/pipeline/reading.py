@@ -12,7 +12,7 @@ from rmq_core.pipeline.findings import gaps
 from rmq_core.pipeline.history.replay import SLOT
 from rmq_core.pipeline.schemas import EVENTS, QUEUES, ddl
 from rmq_core.pipeline.small import small
-from rmq_core.pipeline.sources.decoding import DAY_MS
+from rmq_core.pipeline.sources.decoding import DAY_MS, SEQUENCE_BITS
 from rmq_core.pipeline.sources.journal import NAME as JOURNAL
 from rmq_core.pipeline.sources.journal import JournalReader, number_of
 from rmq_core.pipeline.sources.options import SourceOptions
@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 
 _SOURCES = {OF_QUEUES: (QueuesReader, QUEUES), JOURNAL: (JournalReader, EVENTS)}
 
-
 FEW = 10_000
+LAST = 2**63 - 1
+"""No position is behind it."""
 
 
 @dataclass
@@ -212,6 +213,8 @@ class History:
         events = together(self.archive, self.journal, self.deletions).where(F.col("topic").isin(topics))
         if since_ms is not None:
             events = events.where(F.col("date") >= _date(since_ms // DAY_MS - 1))
+            # By position, for files say of which they hold some.
+            events = events.where(F.col("position") >= min(since_ms << SEQUENCE_BITS, LAST))
         return events
 
 

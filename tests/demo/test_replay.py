@@ -14,8 +14,8 @@ import pytest
 
 from console.demo.flights import Day
 from console.demo.listeners import Desk, listeners_of
-from console.demo.program import Clock, Program
-from console.demo.replay import CATCH_UP_MS, GATE_LAPS, START_MS, Replay, resume
+from console.demo.program import GATE_LAPS, Clock, Program
+from console.demo.replay import CATCH_UP_MS, START_MS, Replay, resume
 from console.demo.results import Progress, Results
 from console.demo.schedule import DAY_MS, Event, messages
 from console.demo.topics import CANCELLATIONS, DEPARTURE_BOARD, GATE_CLOSE, GATES_CLOSED, REBOOKING, TOPICS

@@ -7,6 +7,9 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
+from pyarrow import dataset
+
 from rmq_core.pipeline.jobs import report
 from rmq_core.pipeline.schemas import FINDINGS
 
@@ -33,6 +36,33 @@ def test_only_what_both_runs_looked_for_is_compared(spark: Any) -> None:
 
     assert left(narrow, wide) == left(wide, narrow) == {("lost", "a")}
     assert left(wide, wide) == {("lost", "a"), ("not_done", "a"), ("lost", "b")}
+
+
+def test_many_findings_are_sorted_by_several_tasks_and_lie_in_order(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(report, "AT_ONCE", 100)
+    rows: list[tuple[Any, ...]] = [
+        (kind, topic, slot, f"m{n}".encode(), "{}", "none", b"body")
+        for n in range(50)
+        for kind in ("overdue", "lost")
+        for topic in ("work", "mail")
+        for slot in (1, 0)
+    ]
+    rows += [("journal_gap", "work", None, None, "{}", "none", None)]
+    findings = spark.createDataFrame(rows, FINDINGS)
+
+    def read(folder: str) -> list[Any]:
+        """As the console does, file after file."""
+        table = dataset.dataset(f"{tmp_path}/{folder}/findings", format="parquet").to_table().to_pylist()
+        return [(each["kind"], each["topic"], each["slot"] or 0, each["id"] or b"") for each in table]
+
+    assert report.write_findings(findings, f"{tmp_path}/many", len(rows)).count() == len(rows)
+    assert len(list((tmp_path / "many" / "findings").glob("part-*.parquet"))) == 5
+    report.write_findings(findings, f"{tmp_path}/few", 100)
+    assert len(list((tmp_path / "few" / "findings").glob("part-*.parquet"))) == 1
+    wanted = sorted((kind, topic, slot or 0, id or b"") for kind, topic, slot, id, *_ in rows)
+    assert read("many") == read("few") == wanted
 
 
 def test_tables_of_killed_runs_go_once_nobody_writes_there(tmp_path: Path) -> None:

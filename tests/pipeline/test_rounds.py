@@ -156,15 +156,18 @@ def test_a_program_does_run_after_run_in_one_session(
     archived = ["--archive", str(inputs.archive), *common]
     reported = ["reconcile", "--reports", inputs.reports, *archived, "--run"]
     asked = [["archive", *archived], [*reported, "one"], ["restore", *common], [*reported, "two"]]
+    asked.append([*reported, "three", "--anew"])
     requests = [json.dumps({"arguments": each, "log": str(tmp_path / f"log{at}")}) for at, each in enumerate(asked)]
     monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{line}\n" for line in requests)))
     assert main(["serve"]) == 0
     assert (started, stopped) == ([1], ["stop"])
     said = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [each["ended"] for each in said if "ended" in each] == [0, 0, 2, 0]
+    assert [each["ended"] for each in said if "ended" in each] == [0, 0, 2, 0, 0]
     assert "--archive is missing" in (tmp_path / "log2").read_text()
     ends = [at for at, each in enumerate(said) if "ended" in each]
     stages = [{each.get("stage") for each in said[first:last]} for first, last in pairwise([0, *ends])]
     assert {"start", "archive"} <= stages[0] and {"look", "snapshot", "report"} <= stages[1]
     assert stages[3] - {None} == {"look"}, "nothing has moved"
     assert json.loads((Path(inputs.reports) / "two" / "summary.json").read_text())["same_as"] == "one"
+    assert {"look", "snapshot", "report"} <= stages[4], "but somebody asks"
+    assert "same_as" not in json.loads((Path(inputs.reports) / "three" / "summary.json").read_text())

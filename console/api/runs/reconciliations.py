@@ -42,7 +42,8 @@ class RunBody(Strict):
     """`topics` empty: all of them. `confirm`: the word “restore”, where messages are to be put back. Of a restore,
     `dry_run`: only count; `into`: fill this namespace, which nobody uses, and leave ours alone, with what was there
     at `at_ms` (else: now). Of an erasure, whose messages: `ids`, `slot_bases`, or those that the run `preview` has
-    counted, of the same topics; `dry_run`: only count; else `confirm` is the word “erase”, and there is a reason."""
+    counted, of the same topics; `dry_run`: only count; else `confirm` is the word “erase”, and there is a reason. Of a
+    reconciliation, `from_scratch`: read all of the archive, whatever the run before knew."""
 
     kind: Kind = "reconcile"
     topics: Topics = Field([], max_length=500)
@@ -55,6 +56,7 @@ class RunBody(Strict):
     ids: Idents = Field([], max_length=erasing.NAMES_MOST)
     slot_bases: Idents = Field([], max_length=erasing.NAMES_MOST)
     preview: uuid.UUID | None = None
+    from_scratch: bool = False
 
 
 class Stage(Schema):
@@ -85,6 +87,7 @@ class Run(Schema):
     dry_run: bool
     into: str
     at_ms: int | None
+    from_scratch: bool
     state: Literal["queued", "running", "stopping", "stopped", "done", "failed"]
     percent: int
     stages: list[Stage]
@@ -293,7 +296,8 @@ def listed(
 
 @router.post("", response={202: Run}, url_name="reconciliation-start", summary="Start a run")
 def start(request: HttpRequest, response: HttpResponse, body: RunBody) -> Any:
-    """It goes on by itself: follow it at its own address."""
+    """It goes on by itself: follow it at its own address. A reconciliation that is asked for compares all queues, also
+    where nothing has moved since the last one; one of a schedule may repeat that one's report (`same_as`)."""
     caller = caller_of(request)
     topics, names = tuple(body.topics), None
     if body.ids or body.slot_bases:
@@ -305,7 +309,7 @@ def start(request: HttpRequest, response: HttpResponse, body: RunBody) -> Any:
         before = run_of(caller, body.preview)
         topics, names = tuple(before.topics), erasing.names_of(before)
     asked = (body.kind, topics, body.ledger, body.reason, body.confirm)
-    wanted = RunRequest(*asked, body.dry_run, body.into, body.at_ms, names)
+    wanted = RunRequest(*asked, body.dry_run, body.into, body.at_ms, names, body.from_scratch)
     try:
         run = runs.start(caller.actor, wanted)
     except UnknownTopic as error:

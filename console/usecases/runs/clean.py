@@ -1,4 +1,8 @@
-"""Since when each topic is clean: from which reconciliation on none has found anything of it, or lacked anything."""
+"""Since when each topic is clean: from which reconciliation on none has found anything of it, or lacked anything.
+
+A row per topic says it, and each run that ends brings those of its topics up to date: nobody has to read the runs of
+months for that, of which there may be one a minute.
+"""
 
 from __future__ import annotations
 
@@ -6,34 +10,40 @@ from typing import Any
 
 from console.access import User, in_scope
 from console.clock import ms_of
-from console.models import Reconciliation
+from console.models import Reconciliation, TopicVerdict
+from console.query_parts import in_parts
 from console.usecases.runs.verdicts import findings_by_topic, lacking_topics, topics_of
+from rmq_core.model.text import shown
 
-RUNS_MOST = 500
-"""So far back it is looked."""
+NAME_MAX = 255
+_SAID = ("clean_since", "at", "run", "findings", "complete")
+
+
+def note(run: Reconciliation) -> None:
+    """Brings the topics of a reconciliation that has just ended well up to date."""
+    assert run.finished is not None
+    found, gaps = findings_by_topic([run]), lacking_topics(run)
+    names = sorted({topic for topic in topics_of(run) if topic == shown(topic, NAME_MAX)})
+    known = {each.topic: each for some in in_parts(names) for each in TopicVerdict.objects.filter(topic__in=some)}
+    rows = [known.get(topic) or TopicVerdict(topic=topic) for topic in names]
+    for row in rows:
+        row.findings, row.complete = found.get((run.pk, row.topic), 0), row.topic not in gaps
+        clean = row.complete and not row.findings and run.findings <= run.listed
+        row.clean_since = (row.clean_since or run.finished) if clean else None
+        row.at, row.run = run.finished, run.pk
+    TopicVerdict.objects.bulk_update([row for row in rows if row.pk], _SAID, batch_size=100)
+    made = [row for row in rows if not row.pk]
+    TopicVerdict.objects.bulk_create(made, batch_size=100, ignore_conflicts=True)  # another run ends beside this one
 
 
 def clean_topics(user: User) -> list[dict[str, Any]]:
     """A row for each topic that a finished reconciliation was about: `clean_since_ms`, when the first of the runs ended
     from which on all are clean; None: the last one is not."""
-    done = Reconciliation.objects.filter(kind="reconcile", state="done", finished__isnull=False)
-    runs = list(done.only("id", "finished", "summary", "topics", "findings", "listed").order_by("-created")[:RUNS_MOST])
-    found = findings_by_topic(runs)
-    rows: dict[str, dict[str, Any]] = {}
-    ended = set[str]()
-    for run in runs:
-        at_ms, gaps = ms_of(run.finished), lacking_topics(run)
-        for topic in topics_of(run):
-            n, lacking = found.get((run.pk, topic), 0), topic in gaps
-            row = rows.setdefault(
-                topic,
-                {
-                    **{"topic": topic, "clean_since_ms": None, "at_ms": at_ms, "run": str(run.pk)},
-                    **{"findings": n, "complete": not lacking},
-                },
-            )
-            if n or lacking or run.findings > run.listed:
-                ended.add(topic)
-            elif topic not in ended:
-                row["clean_since_ms"] = at_ms
-    return [rows[name] for name in sorted(rows) if in_scope(user, name.partition("@")[0])]
+    return [_shown(row) for row in TopicVerdict.objects.all() if in_scope(user, row.topic.partition("@")[0])]
+
+
+def _shown(row: TopicVerdict) -> dict[str, Any]:
+    return {
+        **{"topic": row.topic, "clean_since_ms": ms_of(row.clean_since), "at_ms": ms_of(row.at), "run": str(row.run)},
+        **{"findings": row.findings, "complete": row.complete},
+    }

@@ -118,6 +118,10 @@ def arguments(run: Reconciliation, ledger: Path | None = None) -> list[str]:
         found += ["--topic", topic]
     if run.kind == "reconcile":
         found += ["--reports", str(options().pipeline_reports), "--run", str(run.pk)]
+        if run.via != "schedule":  # whoever asks wants to know how it is now
+            found.append("--anew")
+        if run.asked.get("from_scratch"):
+            found.append("--from-scratch")
         if run.ledger:
             found += ["--ledger", str(ledger or ledger_path(run.ledger))]
     if run.kind == "erase":

@@ -48,7 +48,8 @@ class RunRequest:
     """A run as asked for. `topics` empty: all. `confirm`: the word to type where a run puts messages back, or erases.
 
     Of a restore, `dry_run`: it only counts; `into`: it fills this namespace, which nobody uses, and leaves ours alone,
-    with what was there at `at_ms` (None: now). Of an erasure `dry_run`, and `names`: whose messages.
+    with what was there at `at_ms` (None: now). Of an erasure `dry_run`, and `names`: whose messages. Of a
+    reconciliation, `from_scratch`: it reads all of the archive, whatever the run before knew.
     """
 
     kind: str = "reconcile"
@@ -60,6 +61,7 @@ class RunRequest:
     into: str = ""
     at_ms: int | None = None
     names: erasing.Names | None = None
+    from_scratch: bool = False
 
     @property
     def word(self) -> str | None:
@@ -67,8 +69,8 @@ class RunRequest:
         return None if self.dry_run or self.into else WORDS.get(self.kind)
 
     def asked(self) -> dict[str, Any]:
-        """What is particular to a restore or an erasure."""
-        found = {"dry_run": self.dry_run, "into": self.into, "at_ms": self.at_ms}
+        """What is particular to a job."""
+        found = {"dry_run": self.dry_run, "into": self.into, "at_ms": self.at_ms, "from_scratch": self.from_scratch}
         return {name: value for name, value in found.items() if value not in (False, "", None)}
 
     def query(self) -> dict[str, Any]:
@@ -287,8 +289,10 @@ def _check(wanted: RunRequest) -> None:
             raise BadRequest(gettext("Only a restore is rehearsed."))
     elif wanted.names is not None:
         raise BadRequest(gettext("Messages are named where they are erased."))
-    elif wanted.asked() and wanted.kind != "restore":
+    elif wanted.kind != "restore" and wanted.asked().keys() - {"from_scratch"}:
         raise BadRequest(gettext("Only a restore is rehearsed."))
+    if wanted.from_scratch and wanted.kind != "reconcile":
+        raise BadRequest(gettext("Only a reconciliation begins from scratch."))
     if wanted.at_ms is not None and not wanted.into:
         raise BadRequest(gettext("What was there at a moment is put into another namespace: say which."))
     if wanted.into:

@@ -37,7 +37,8 @@ STAGES = ("snapshot", "journals", "replay", "findings", "report")
 class Inputs:
     """What a reconciliation compares. ``stuck_ms``, ``overdue_ms``: how late a delivery may be before that counts.
     ``since_ms``, ``until_ms``: the time the ledgers speak of, and are complete until; None: what they say themselves.
-    ``from_scratch``: all of the archive is read, whatever the closing state knows."""
+    ``from_scratch``: all of the archive is read, whatever the closing state knows. ``anew``: among runs in one session
+    (`Rounds`) the queues are compared even where nothing has moved."""
 
     options: SourceOptions
     archive: str | None
@@ -49,6 +50,7 @@ class Inputs:
     since_ms: int | None = None
     until_ms: int | None = None
     from_scratch: bool = False
+    anew: bool = False
 
 
 def reconcile(session: SparkSession, inputs: Inputs, progress: Progress = QUIET) -> dict[str, Any]:
@@ -108,16 +110,16 @@ def _reported(
         readers = small(session, committed, gaps.READERS)
         reached = small(session, archive.reached() if archive else [], gaps.REACHED)
     history.open({"*": "asked"} if inputs.from_scratch else {})
+    is_little = ledger is None and _is_little(snapshot, journal, history)
     with ExitStack() as during:
-        if ledger is None and _is_little(snapshot, journal, history):
+        if is_little:
             during.enter_context(few_rows(session))
         with progress.stage("replay", session):
             judged = Judged(topics, inputs, kept, readers, reached)
             found = _without_repetition(judged, snapshot, history, ledger)
         with progress.stage("findings", session):
-            if kept.has_rows("suspects"):
-                found = confirmed(kept.write_seldom("findings", found), inputs.options)
-            written = report.write_findings(found, f"{inputs.reports}/{run}")
+            found, count = _held(found, kept, inputs, is_little=is_little, has_ledger=ledger is not None)
+            written = report.write_findings(found, f"{inputs.reports}/{run}", count)
         with progress.stage("report", session):
             read = sums.written(kept, history, f"{inputs.reports}/{run}", run)
             described = _described(inputs, names, ledger)
@@ -128,6 +130,21 @@ def _reported(
 
 def _is_little(snapshot: DataFrame, journal: DataFrame, history: History) -> bool:
     return history.entries_behind() <= FEW_ENTRIES and snapshot.count() + journal.count() <= FEW_ROWS
+
+
+def _held(
+    found: DataFrame, kept: StoredTables, inputs: Inputs, *, is_little: bool, has_ledger: bool
+) -> tuple[DataFrame, int]:
+    """The findings that still hold, and how many there are at most (0: few). Many are stored, to be sorted by range."""
+    suspected = kept.has_rows("suspects")
+    if not suspected and not has_ledger:  # at most one of each slot
+        return found, 0
+    found = kept.write_seldom("findings", found)
+    count = 0 if is_little or not kept.has_rows("findings") else found.count()
+    if suspected:
+        found = confirmed(found, inputs.options)
+        found = kept.write("confirmed", found) if count > report.AT_ONCE else found
+    return found, count
 
 
 def _without_repetition(judged: Judged, snapshot: DataFrame, history: History, ledger: Ledger | None) -> DataFrame:

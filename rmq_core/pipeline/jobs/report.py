@@ -22,6 +22,9 @@ from rmq_core.pipeline.files import holding, read_text, remove, tree, write_text
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
+ORDER = ("kind", "topic", "slot", "id")
+AT_ONCE = 250_000
+"""So many findings, with their bodies, are sorted by one task."""
 TABLES, SUMMARY = ("findings", "topics"), "summary.json"
 WORK, WHOSE = "work", "namespace"
 """Tables in between, while a report is made; and in a file there, of which namespace it is."""
@@ -49,11 +52,18 @@ def remove_left(session: SparkSession, reports: str, run: str) -> None:
                 remove(session, work)
 
 
-def write_findings(findings: DataFrame, folder: str) -> DataFrame:
-    """Stores them sorted, and gives them back as stored."""
-    ordered = findings.repartition(1).sortWithinPartitions("kind", "topic", "slot", "id")
+def write_findings(findings: DataFrame, folder: str, count: int = 0) -> DataFrame:
+    """Stores them sorted, over all files in the order of their names, and gives them back as stored. ``count``: so many
+    at most; above `AT_ONCE` they are to be stored already, for they are looked at twice."""
+    ordered = by_range(findings, count).sortWithinPartitions(*ORDER)
     ordered.write.mode("overwrite").option("maxRecordsPerFile", 1_000_000).parquet(f"{folder}/findings")
     return findings.sparkSession.read.schema(findings.schema).parquet(f"{folder}/findings")
+
+
+def by_range(findings: DataFrame, count: int) -> DataFrame:
+    """In partitions, one behind the other in `ORDER`, of about `AT_ONCE` findings."""
+    parts = -(-count // AT_ONCE)
+    return findings.repartitionByRange(parts, *ORDER) if parts > 1 else findings.repartition(1)
 
 
 def write_topics(topics: DataFrame, folder: str) -> None:

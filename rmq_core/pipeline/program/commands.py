@@ -77,7 +77,7 @@ def run(
     report.remove_left(session, given.reports, given.run)
     inputs = reconcile.Inputs(
         *(options, given.archive, given.reports, tuple(given.ledger), given.run, given.stuck_ms, given.overdue_ms),
-        *(given.since, given.until, given.from_scratch),
+        *(given.since, given.until, given.from_scratch, given.anew),
     )
     if given.every is not None:
         as_json = given.progress == "json"

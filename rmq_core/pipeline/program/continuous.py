@@ -17,7 +17,7 @@ from rmq_core.pipeline.files import folders, remove, seen_here
 from rmq_core.pipeline.jobs.archive import archive
 from rmq_core.pipeline.jobs.reconcile import Inputs
 from rmq_core.pipeline.jobs.report import name_of_run
-from rmq_core.pipeline.program.rounds import Rounds
+from rmq_core.pipeline.program.rounds import WHOLE_EVERY_S, Rounds
 from rmq_core.pipeline.progress import QUIET, Progress
 from rmq_core.pipeline.sentences import sentence
 
@@ -36,8 +36,8 @@ def again_and_again(
     tell: Callable[[dict[str, Any]], None],
     progress: Callable[[], Progress] = lambda: QUIET,
 ) -> None:
-    """A round each so often, until interrupted. ``tell`` hears the summary of each that found something to do. Raises
-    `PipelineError` where the first one fails, or Spark has ended."""
+    """A round each so often, and when it is time to compare everything, until interrupted. ``tell`` hears the summary
+    of each that found something to do. Raises `PipelineError` where the first one fails, or Spark has ended."""
     rounds, succeeded = Rounds(session), False
     while True:
         began = time.monotonic()
@@ -51,7 +51,9 @@ def again_and_again(
             if not succeeded or not is_alive(session):
                 raise
             _say(error)
-        rest(began + every_ms / 1000 - time.monotonic())
+        until_s = began + every_ms / 1000 - time.monotonic()
+        # Not between rounds that are to be seldom.
+        rest(min(until_s, rounds.whole_in_s(inputs)) if every_ms / 1000 < WHOLE_EVERY_S else until_s)
 
 
 def rest(seconds: float) -> None:

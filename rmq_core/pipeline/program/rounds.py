@@ -2,12 +2,13 @@
 
 Before a run every slot is looked at (`look`). Where that is as it was before the last one, so is the report, and it is
 not made again. Values that somebody changed by hand in a slot that does not move are in no such look, so now and then
-all queues are compared whatever it says.
+all queues are compared whatever it says, and whenever a person asks (`Inputs.anew`).
 """
 
 from __future__ import annotations
 
 import json
+import math
 import shutil
 import time
 from dataclasses import dataclass, replace
@@ -24,8 +25,9 @@ from rmq_core.pipeline.progress import QUIET, Progress
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-WHOLE_EVERY_S, WHOLE_SHARE, WHOLE_MOST_S = 100.0, 8, 3_600.0
-"""So often everything is compared; where that takes long, an eighth of the time, and once an hour at least."""
+WHOLE_EVERY_S, WHOLE_SHARE, WHOLE_MOST_S = 80.0, 2.5, 3_600.0
+"""So long after one comparison of everything began the next one does, so that a fault is reported within two minutes
+where it takes half of one; where it takes longer, so many times as long, and an hour at most."""
 REMEMBERED = 20
 """Of so many kinds of runs (of some topics, with a ledger, …) the last one is known."""
 
@@ -42,10 +44,10 @@ class _Last:
     took_s: float
 
     @property
-    def holds(self) -> bool:
-        """Whether it is not time yet to compare everything."""
-        age_s = time.monotonic() - self.began
-        return age_s < min(WHOLE_MOST_S, max(WHOLE_EVERY_S, WHOLE_SHARE * self.took_s))
+    def holds_s(self) -> float:
+        """How long until it is time to compare everything."""
+        most_s = min(WHOLE_MOST_S, max(WHOLE_EVERY_S, WHOLE_SHARE * self.took_s))
+        return self.began + most_s - time.monotonic()
 
 
 class Rounds:
@@ -60,13 +62,19 @@ class Rounds:
         summary says so in ``same_as``. Raises `PipelineError`."""
         return self.reconcile_news(inputs, progress) or _again(inputs, self._last[_kind(inputs)].summary)
 
+    def whole_in_s(self, inputs: Inputs) -> float:
+        """How long until everything is compared, whatever moves; without end where there was no run yet."""
+        last = self._last.get(_kind(inputs))
+        return last.holds_s if last else math.inf
+
     def reconcile_news(self, inputs: Inputs, progress: Progress = QUIET) -> dict[str, Any] | None:
         """The same; None, and no report, where nothing has moved."""
         began, kind, read = time.monotonic(), _kind(inputs), self._inputs_now(inputs)
         with progress.stage("look"):
             seen = look(inputs.options, inputs.stuck_ms, inputs.overdue_ms)
         last = self._last.pop(kind, None)
-        same = last and last.holds and read is not None and last.read == read and seen.is_as(last.seen)
+        known = last and not inputs.anew and last.holds_s > 0 and read is not None and last.read == read
+        same = last and known and seen.is_as(last.seen)
         if last and same and (_folder(inputs) / last.summary["run"] / SUMMARY).exists():
             self._last[kind] = last
             return None
@@ -101,7 +109,7 @@ class Rounds:
 
 def _kind(inputs: Inputs) -> Inputs:
     """What runs have in common that may be compared; a ledger may come under another name each time."""
-    return replace(inputs, run="", ledgers=tuple(Path(each).name for each in inputs.ledgers))
+    return replace(inputs, run="", anew=False, ledgers=tuple(Path(each).name for each in inputs.ledgers))
 
 
 def _folder(inputs: Inputs) -> Path:

@@ -94,6 +94,19 @@ def test_from_the_button_to_the_repair(stack: Stack, open_page: Callable[..., Pa
     assert_erased(page, stack, damaged)
 
 
+def test_a_run_from_scratch_is_asked_for_where_it_is_done_once(open_page: Callable[..., Page]) -> None:
+    page = open_page("/reconciliation/", "admin")
+    page.get_by_role("button", name="Start a run").click()
+    dialog = page.get_by_role("dialog")
+    scratch = dialog.get_by_label("From scratch")
+    for name, other, back in (("every", "3600", ""), ("kind", "archive", "reconcile")):
+        expect(scratch).to_be_visible()
+        dialog.locator(f"select[name={name}]").select_option(other)
+        expect(scratch).to_be_hidden()
+        dialog.locator(f"select[name={name}]").select_option(back)
+    scratch.check()
+
+
 def assert_rehearsed(page: Page, stack: Stack, client: RMQ) -> None:
     """The drill: archive, and put what was there into another namespace. Spark is there still, so it takes seconds."""
     run(page, stack, "Archive")

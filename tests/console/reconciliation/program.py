@@ -43,7 +43,8 @@ def work(arguments: list[str]) -> int:
     for name in ("ids", "slot-bases", "reason"):
         parser.add_argument(f"--{name}", default="")
     parser.add_argument("--topic", action="append", default=[])
-    parser.add_argument("--dry-run", action="store_true")
+    for name in ("dry-run", "anew", "from-scratch"):
+        parser.add_argument(f"--{name}", action="store_true")
     given = parser.parse_args(arguments)
     how = os.environ.get("RUN_AS", "well")
     for at, stage in enumerate(("snapshot", "replay", "report")):

@@ -7,14 +7,12 @@ import signal
 import threading
 import time
 from collections.abc import Callable
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.db import connection
-from django.utils import timezone
 
 from console.access import Forbidden
 from console.clock import ms_of
@@ -121,6 +119,30 @@ def test_a_rehearsal_needs_no_word_for_it_touches_nothing_that_is_in_use(office:
     ):
         with pytest.raises(BadRequest, match=why):
             office.start(**wanted)
+
+
+def test_whoever_asks_has_the_queues_compared_and_a_schedule_what_moved(office: Office) -> None:
+    mine = office.start(topics=("orders",))
+    assert "--anew" in run_places.arguments(mine) and "--from-scratch" not in run_places.arguments(mine)
+    jobs.pick_up(runs.schedule(office.who, RunRequest(topics=("orders",)), 3_600_000).next_ms)
+    assert "--anew" not in run_places.arguments(Reconciliation.objects.get(via="schedule"))
+    assert "--anew" not in run_places.arguments(office.start(kind="archive"))
+
+
+def test_a_run_from_scratch(office: Office) -> None:
+    caller = Caller(*make_token("Operator"))
+    body = {"topics": ["orders"], "from_scratch": True, "reason": "an older release wrote it"}
+    made = caller.ok("POST", "/reconciliations", body, status=202)
+    run = Reconciliation.objects.get(pk=made["id"])
+    assert made["from_scratch"] and "--from-scratch" in run_places.arguments(run)
+    assert AuditEntry.objects.get().query == {"kind": "reconcile", "topics": ["orders"], "from_scratch": True}
+    office.work(run)
+    assert run.state == "done" and caller.ok("GET", f"/reconciliations/{run.pk}")["from_scratch"]
+    assert not shapes.run_json(office.start(topics=("orders",)))["from_scratch"]
+    for kind, more in (("archive", {}), ("restore", {"into": "trial"}), ("erase", {"ids": ["a"], "dry_run": True})):
+        body = {"kind": kind, "from_scratch": True, **more}
+        answer = Caller(*make_token("Admin")).post("/reconciliations", body)
+        assert "begins from scratch" in problem(answer, 422, "bad_request")["detail"], kind
 
 
 def test_what_failed_names_no_folder_of_the_server(office: Office, settings: Any) -> None:
@@ -301,33 +323,3 @@ def test_the_program_ends_with_whoever_started_it(office: Office, monkeypatch: p
         return Path(f"/proc/{started}/stat").read_text().split()[2] == "Z"
 
     wait_until(gone, what="the end of the program")
-
-
-def test_since_when_each_topic_is_clean(office: Office) -> None:
-    """The run from which on none found anything of it, or lacked anything; one that was not about it says nothing."""
-    begun = timezone.now() - timedelta(hours=9)
-
-    def ended(hour: int, topics: list[str], found: str = "", gap: str = "", **more: Any) -> Reconciliation:
-        summary = {"inputs": {"topics": topics}, "gaps": [{"topic": gap, "slot": 0}] if gap else []} | more
-        at = begun + timedelta(hours=hour)
-        run = Reconciliation.objects.create(
-            kind="reconcile", state="done", username="a", created=at, finished=at, summary=summary, complete=not gap
-        )
-        if found:
-            Finding.objects.create(run=run, kind="lost", topic=found, slot=0, ident="a")
-            Reconciliation.objects.filter(pk=run.pk).update(findings=1, listed=1)
-        return run
-
-    ended(0, ["mail", "orders", "torn"])
-    ended(1, ["mail", "orders", "torn", "silent"], found="mail", without_journal=["silent"])
-    third = ended(2, ["mail", "orders", "torn"])
-    ended(3, ["mail", "torn"], gap="torn")
-    last = ended(4, ["mail", "orders"], found="orders")
-    rows = {each["topic"]: each for each in Caller(*make_token("Viewer")).ok("GET", "/reconciliations/clean")["topics"]}
-    assert set(rows) == {"mail", "orders", "torn"}
-    assert rows["mail"]["clean_since_ms"] == ms_of(third.finished) and rows["mail"]["run"] == str(last.pk)
-    assert (rows["orders"]["clean_since_ms"], rows["orders"]["findings"]) == (None, 1)
-    assert (rows["torn"]["clean_since_ms"], rows["torn"]["complete"]) == (None, False)
-    assert [
-        each["topic"] for each in Caller(*make_token("Viewer", "ma*")).ok("GET", "/reconciliations/clean")["topics"]
-    ] == ["mail"]

@@ -100,9 +100,12 @@ export const OUTCOMES = {
 export const isLive = (/** @type {{ state: string }} */ run) => ["queued", "running", "stopping"].includes(run.state);
 
 /** What a run is about. */
-export function scope(/** @type {{ topics: string[], ledger: string, into?: string, dry_run?: boolean }} */ run) {
+export function scope(
+  /** @type {{ topics: string[], ledger: string, into?: string, dry_run?: boolean, from_scratch?: boolean }} */ run,
+) {
   const parts = [run.topics.length ? run.topics.join(", ") : gettext("all topics")];
   if (run.ledger) parts.push(fill(gettext("ledger %(name)s"), { name: run.ledger }));
+  if (run.from_scratch) parts.push(gettext("from scratch"));
   if (run.into) parts.push(fill(gettext("rehearsal in %(name)s"), { name: run.into }));
   if (run.dry_run) parts.push(gettext("only counted"));
   return parts.join(" · ");

@@ -46,7 +46,7 @@ export function askRun(/** @type {(answer: Api.Run | Api.Schedule, scheduled: bo
       const scheduled = body.kind !== "restore" && form.every.value;
       const found = await (scheduled
         ? post("reconciliations/schedules", { ...body, every_ms: form.everyMs() })
-        : post("reconciliations", { ...body, ...form.ofRestore(), confirm }));
+        : post("reconciliations", { ...body, ...form.ofJob(), confirm }));
       done(found, Boolean(scheduled));
     },
   });
@@ -95,6 +95,13 @@ class Form {
     this.dry = h("input", { type: "checkbox", name: "dry_run" });
     this.into = h("input", { class: "rc-input rc-mono", name: "into", maxlength: 64, autocomplete: "off" });
     this.at = h("input", { class: "rc-input", type: "datetime-local", step: 1, name: "at" });
+    this.scratch = h("input", { type: "checkbox", name: "from_scratch" });
+    this.scratchBox = h(
+      "label",
+      { class: "rc-check" },
+      this.scratch,
+      gettext("From scratch: read all of the archive, whatever the run before knew"),
+    );
     this.restoreBoxes = [
       h("label", {}, gettext("Rehearse in another namespace (empty: put back into this one)"), this.into),
       h("label", {}, inZone(gettext("As it was at (empty: now)")), this.at),
@@ -111,6 +118,7 @@ class Form {
         h("label", {}, gettext("Job"), this.kind),
         this.everyBox,
         this.ledgerBox,
+        this.scratchBox,
         ...this.restoreBoxes,
         h("label", {}, gettext("Topics (none chosen: all)"), this.topics),
       ),
@@ -135,12 +143,13 @@ class Form {
       replace(this.about, ABOUT[this.kind.value]);
       this.ledgerBox.hidden = this.kind.value !== "reconcile";
       this.everyBox.hidden = this.kind.value === "restore";
+      this.scratchBox.hidden = !this.mayBeginAnew();
       for (const box of this.restoreBoxes) box.hidden = this.kind.value !== "restore";
       // What was there at a moment goes nowhere but into a namespace of its own.
       this.at.disabled = !this.into.value.trim();
       chosen();
     };
-    for (const field of [this.kind, this.dry, this.into]) field.addEventListener("input", choose);
+    for (const field of [this.kind, this.every, this.dry, this.into]) field.addEventListener("input", choose);
     choose();
   }
 
@@ -148,7 +157,14 @@ class Form {
     return this.kind.value === "restore" && !this.dry.checked && !this.into.value.trim();
   }
 
-  ofRestore() {
+  /** What a schedule repeats goes on from the run before. */
+  mayBeginAnew() {
+    return this.kind.value === "reconcile" && !this.every.value;
+  }
+
+  /** What is particular to a job that is done once. */
+  ofJob() {
+    if (this.mayBeginAnew()) return { from_scratch: this.scratch.checked };
     if (this.kind.value !== "restore") return {};
     const at = this.at.disabled ? "" : this.at.value;
     return {
