@@ -6,7 +6,7 @@ do
   local TIMEOUT_FINGERPRINT = '384c5f74564d0e47'
   -- An owner's receipts run ahead of the clock by a millisecond for each of a batch.
   local AHEAD_MS = 2000
-  local BACKOFFS_LOOKED_AT = 16
+  local BACKOFFS_LOOKED_AT = 100
 
   -- A delivery whose process is gone, or that took too long. One of several counts for none of them: it is back at its
   -- place, and will be handed out alone. What was taken alone has failed.
@@ -79,28 +79,54 @@ do
     return #expired / 2
   end
 
-  -- A back-off that was given while the clock was ahead lasts as long as it would have from now.
+  -- When it is due, should the clock have stepped back: as long from now as its failure record says, or without one
+  -- (it was released) as the longest of those. nil: as it is.
+  local function shortened(id, score, longest)
+    local record = redis.call('HGET', FAILED, id)
+    local last_ms, due_ms = string.match(record or '', '"last_ms":(%d+),"due_ms":(%d+)')
+    last_ms, due_ms = tonumber(last_ms), tonumber(due_ms)
+    local due = nil
+    if due_ms == math.floor(score / SHIFT) then
+      due = last_ms > now and now + due_ms - last_ms
+      if due then
+        redis.call('HSET', FAILED, id, (string.gsub(
+          record, '"last_ms":%d+,"due_ms":%d+', string.format('"last_ms":%.0f,"due_ms":%.0f', now, due), 1
+        )))
+      end
+    elseif not TIMED or score % SHIFT == 0 and not GROUP then -- else somebody may have given it that time
+      due = now + longest
+    end
+    due = due and due * SHIFT + score % SHIFT
+    return due and due < score and due or nil
+  end
+
+  -- What waits since the clock was ahead waits no longer than it would have from now. So many at a time, from the first to
+  -- the last: `waits_at` is how far that has come.
   local function shorten_backoffs()
-    local next_ones = redis.call('ZRANGE', RETRY, 0, BACKOFFS_LOOKED_AT - 1, 'WITHSCORES')
-    for i = 1, #next_ones, 2 do
-      local id, score = next_ones[i], tonumber(next_ones[i + 1])
-      local last_ms, due_ms = string.match(redis.call('HGET', FAILED, id) or '', '"last_ms":(%d+),"due_ms":(%d+)')
-      last_ms, due_ms = tonumber(last_ms), tonumber(due_ms)
-      if not last_ms or last_ms <= now + AHEAD_MS then
-        return -- the first of them tells: the clock has not stepped back
+    local from, longest = string.match(redis.call('HGET', STATS, 'waits') or '', '^(%d+) (%d+)$')
+    if not from or tonumber(from) <= now + AHEAD_MS then
+      return
+    end
+    local at, edge = redis.call('HGET', STATS, 'waits_at') or ms_text(now * SHIFT), '(' .. ms_text(HELD_FROM)
+    local found = redis.call('ZRANGEBYSCORE', RETRY, at, edge, 'WITHSCORES', 'LIMIT', 0, BACKOFFS_LOOKED_AT)
+    local stayed = 0
+    for i = 1, #found, 2 do
+      local id, score = found[i], tonumber(found[i + 1])
+      local due = shortened(id, score, longest)
+      if due then
+        redis.call('ZADD', RETRY, due, id)
+        count('rescheduled', 1)
+        note('rescheduled', 'rr', id, due)
+      else
+        stayed = stayed + 1
       end
-      if due_ms == math.floor(score / SHIFT) then
-        local due = (now + due_ms - last_ms) * SHIFT + score % SHIFT
-        if due < score then
-          redis.call('ZADD', RETRY, due, id)
-          redis.call('HSET', FAILED, id, (string.gsub(
-            redis.call('HGET', FAILED, id), '"last_ms":%d+,"due_ms":%d+',
-            string.format('"last_ms":%.0f,"due_ms":%.0f', now, now + due_ms - last_ms), 1
-          )))
-          count('rescheduled', 1)
-          note('rescheduled', 'rr', id, due)
-        end
-      end
+    end
+    if #found < BACKOFFS_LOOKED_AT * 2 then
+      redis.call('HDEL', STATS, 'waits_at')
+      redis.call('HSET', STATS, 'waits', ms_text(now) .. ' ' .. longest)
+    else
+      local last = found[#found]
+      redis.call('HSET', STATS, 'waits_at', (stayed == BACKOFFS_LOOKED_AT and last == found[2] and '(' or '') .. last)
     end
   end
 
