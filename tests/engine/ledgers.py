@@ -20,6 +20,7 @@ NO_COUNTERS = (
         b"placed",
         b"stepped_back",
         b"extended_to",
+        b"extensions",
         b"waits",
         b"waits_at",
         b"holds",

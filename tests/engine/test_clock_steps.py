@@ -83,6 +83,39 @@ def test_what_is_extended_for_long_is_left_in_peace(rmq: RMQ, clock: ClockedRedi
     assert rmq.ack(held) == ["done"]
 
 
+def test_what_is_extended_for_long_keeps_no_other_from_its_timeout(rmq: RMQ, clock: ClockedRedis) -> None:
+    topic = define(rmq)
+    rmq.send_many("work", [PriorityMessage(name, 20) for name in ("long", "other")])
+    long, _ = rmq.take("work", 2)
+    assert rmq.extend(long, for_ms=60_000) == ["done"]
+    clock.move(-BACK_MS)
+    look(rmq, topic)
+    clock.move(TIMEOUT_MS)
+    look(rmq, topic)
+    (again,) = rmq.take("work", 2)
+    assert again.text == "other"
+    rmq.ack(again)
+    clock.move(60_000 - TIMEOUT_MS - 1)
+    look(rmq, topic)
+    assert rmq.take("work") == []
+    clock.move(2)
+    look(rmq, topic)
+    (again,) = rmq.take("work")
+    assert again.text == "long"
+
+
+def test_very_many_extensions_are_left_in_peace(rmq: RMQ, clock: ClockedRedis) -> None:
+    topic = define(rmq)
+    rmq.send_many("work", [PriorityMessage(f"{n}", 20) for n in range(50)])
+    held = rmq.take("work", 50)
+    for n, each in enumerate(held):
+        assert rmq.extend(each, for_ms=3_600_000 - n * 50_000) == ["done"]
+    for _ in range(3):
+        clock.move(TIMEOUT_MS + 1)
+        look(rmq, topic)
+    assert set(rmq.ack(held)) == {"done"}
+
+
 def test_a_back_off_lasts_no_longer_than_from_now(rmq: RMQ, clock: ClockedRedis) -> None:
     topic = define(rmq)
     rmq.send("work", PriorityMessage("a", 20))

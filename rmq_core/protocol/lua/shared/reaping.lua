@@ -2,11 +2,13 @@
 local time_out, roll_back, promote
 -- A block, for a script may have 200 locals at most.
 do
+-- include shared/extended.lua
   -- What fingerprints.fingerprint makes of the text below, with any number in it.
   local TIMEOUT_FINGERPRINT = '384c5f74564d0e47'
   -- An owner's receipts run ahead of the clock by a millisecond for each of a batch.
   local AHEAD_MS = 2000
   local BACKOFFS_LOOKED_AT = 100
+  local FUTURE_LOOKED_AT = 1000
 
   -- A delivery whose process is gone, or that took too long. One of several counts for none of them: it is back at its
   -- place, and will be handed out alone. What was taken alone has failed.
@@ -30,29 +32,57 @@ do
     end
   end
 
-  -- Deliveries that seem to have been taken in the future: the clock has stepped back. They are given one timeout from
-  -- when that was first seen. The field `stepped_back` holds that moment, and the latest receipt there was.
+  -- How long after the step a delivery whose receipt is that far ahead has its time; nil: it was extended on purpose.
+  local function allowed_ms(at_ms, known, older_to)
+    for _, each in ipairs(known) do
+      if at_ms >= each[1] and at_ms <= each[2] then
+        return each[3] > now + AHEAD_MS and each[2] - each[3] + TIMEOUT_MS or nil
+      end
+    end
+    return at_ms > older_to and TIMEOUT_MS or nil
+  end
+
+  -- Deliveries that seem to have been taken in the future: the clock has stepped back. They are given one timeout, or as
+  -- long as they were extended for, from when that was first seen. The field `stepped_back` holds that moment, and the
+  -- latest receipt there was.
   local function from_the_future(most)
-    local top = redis.call('ZREVRANGE', PREPARE, 0, 0, 'WITHSCORES')
-    local latest = top[2] and math.floor(tonumber(top[2]) / SHIFT) or 0
-    if latest <= now + AHEAD_MS then
+    local ahead = redis.call(
+      'ZRANGEBYSCORE', PREPARE, '(' .. ms_text((now + AHEAD_MS) * SHIFT), '+inf', 'WITHSCORES', 'LIMIT', 0, FUTURE_LOOKED_AT
+    )
+    if #ahead == 0 then
       return {}
     end
-    local known = redis.call('HMGET', STATS, 'stepped_back', 'extended_to')
-    -- Extended on purpose for longer than a timeout.
-    if latest <= (tonumber(known[2] or nil) or 0) then
+    local known, older_to = extensions(), tonumber(redis.call('HGET', STATS, 'extended_to') or nil) or 0
+    for _, each in ipairs(known) do
+      if each[2] >= older_to then
+        older_to = 0 -- it is one of these
+      end
+    end
+    local wrong, latest = {}, nil
+    for i = 1, #ahead, 2 do
+      local at_ms = math.floor(tonumber(ahead[i + 1]) / SHIFT)
+      local for_ms = allowed_ms(at_ms, known, older_to)
+      if for_ms then
+        latest = math.max(latest or 0, at_ms)
+        wrong[#wrong + 1] = {ahead[i], ahead[i + 1], for_ms}
+      end
+    end
+    if not latest then
       return {}
     end
-    local seen_ms, seen = string.match(known[1] or '', '^(%d+) (%d+)$')
+    local seen_ms, seen = string.match(redis.call('HGET', STATS, 'stepped_back') or '', '^(%d+) (%d+)$')
     seen_ms = tonumber(seen_ms)
     if not seen_ms or tonumber(seen) < latest or seen_ms > now then
       redis.call('HSET', STATS, 'stepped_back', ms_text(now) .. ' ' .. ms_text(latest))
       return {}
     end
-    if now - seen_ms < TIMEOUT_MS then
-      return {}
+    local expired = {}
+    for _, each in ipairs(wrong) do
+      if now - seen_ms >= each[3] and #expired < most * 2 then
+        expired[#expired + 1], expired[#expired + 2] = each[1], each[2]
+      end
     end
-    return redis.call('ZREVRANGEBYSCORE', PREPARE, '+inf', '(' .. ms_text((now + AHEAD_MS) * SHIFT), 'WITHSCORES', 'LIMIT', 0, most)
+    return expired
   end
 
   -- Timeouts, at most `most`; what a slot needs even when nobody takes from it.
