@@ -139,6 +139,7 @@ do
     end
     local at, edge = redis.call('HGET', STATS, 'waits_at') or ms_text(now * SHIFT), '(' .. ms_text(HELD_FROM)
     local found = redis.call('ZRANGEBYSCORE', RETRY, at, edge, 'WITHSCORES', 'LIMIT', 0, BACKOFFS_LOOKED_AT)
+    redis.call('HDEL', STATS, 'waits_at') -- first: a full server refuses a script whose first write adds
     local stayed = 0
     for i = 1, #found, 2 do
       local id, score = found[i], tonumber(found[i + 1])
@@ -152,7 +153,6 @@ do
       end
     end
     if #found < BACKOFFS_LOOKED_AT * 2 then
-      redis.call('HDEL', STATS, 'waits_at')
       redis.call('HSET', STATS, 'waits', ms_text(now) .. ' ' .. longest)
     else
       local last = found[#found]
