@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from heapq import merge
 from itertools import chain, takewhile, zip_longest
 from typing import Any, NamedTuple, TypeAlias
@@ -14,7 +14,6 @@ from rmq_core.model.delivery import Delivery, SettleStatus
 from rmq_core.model.entry import EntryDelivery
 from rmq_core.model.group import Group
 from rmq_core.model.outcomes import check_delay
-from rmq_core.model.scores import exact
 from rmq_core.model.topic import Topic
 from rmq_core.ops import permits, quotas
 from rmq_core.ops.hints import CANDIDATES_MOST, Hints, with_looks
@@ -85,6 +84,7 @@ class Consumer:
         self.keyspace = keyspace
         self.topic = topic
         self._hints = Hints(keyspace)
+        self._turns = self._hints.turns
         self._spares = SPARES
         self._unused_permits = 0
 
@@ -99,22 +99,25 @@ class Consumer:
         """
         whole("max", most, 1, TAKE_MAX)
         short: dict[int, int] = {}
-        taken = yield from self._take(most, by, short)
+        retried: set[int] = set()
+        taken = yield from self._take(most, by, short, retried)
         left = most - len(taken.deliveries)
         if not short or not left:
             return taken
         waits = yield from permits.widen(self.keyspace, self.topic, _shares(short, left))
         plan = {slot: n for slot, n in _shares(short, left).items() if slot not in waits}
         if plan:
-            trip = yield from self._trip(plan, (), left, by=by)
+            trip = yield from self._trip(plan, (), left, by=by, retried=retried)
             if taken.deliveries or trip.deliveries:
                 return taken._replace(deliveries=taken.deliveries + trip.deliveries)
         if taken.deliveries:
             return taken
         return taken._replace(next_due_ms=taken.now_ms + min(waits.values(), default=permits.AGAIN_MS))
 
-    def _take(self, most: int, by: str, short: dict[int, int]) -> Operation[Taken]:
-        """``short``: for what slots have no permits is put there."""
+    def _take(self, most: int, by: str, short: dict[int, int], retried: set[int]) -> Operation[Taken]:
+        """``short``: for what slots have no permits is put there; ``retried``: which of them are to give only what was
+        retried.
+        """
         topic, wanted = self.topic, most + self._spares
         found = yield from self._hints.candidates(topic, wanted)
         taken = Taken([], found.now_ms, found.next_due_ms)
@@ -124,29 +127,37 @@ class Consumer:
             if isinstance(topic, Group) and found.now_ms < topic.paused_until_ms:
                 return taken._replace(next_due_ms=topic.paused_until_ms)
             return taken
-        first, *others = found.slots
+        share = found.retried[: self._turns.retried(most)]
+        slots = [*found.slots, *(slot for slot in share if slot not in found.slots)]
+        if share and most == 1:
+            retried.update(share)
+            slots = [*share, *(slot for slot in slots if slot not in share)]
+        first, *others = slots
         if topic.rate_limit:
             asked = quotas.rate(self.keyspace, topic, most, self._unused_permits)
-            trip = yield from self._trip({}, found.slots, most, [asked], by=by)
+            trip = yield from self._trip({}, slots, most, [asked], by=by)
             self._unused_permits = 0
             most, wait_us = trip.permit or (0, 0)
             if not most:
                 return taken._replace(next_due_ms=found.now_ms - (-wait_us // 1000))
         elif most == 1 or not others:
-            trip = yield from self._trip({first: most}, others[: 2 * self._spares], most, by=by)
+            self._turns.serve(found.levels.get(first, 0), first)
+            if found.retried:
+                self._turns.share(1, len(retried))
+            trip = yield from self._trip({first: most}, others[: 2 * self._spares], most, by=by, retried=retried)
             short |= trip.short
             if trip.deliveries or not (others or trip.lone):
                 self._learn(len(_empty(trip)))
                 return taken._replace(deliveries=trip.deliveries)
         else:
-            trip = yield from self._trip({}, found.slots, most, by=by)
-        plan = self._plan(trip, most)
+            trip = yield from self._trip({}, slots, most, by=by)
+        plan = self._plan(trip, most, found.retried, retried)
         planned = sum(plan.values())
         empty = [slot for slot in _empty(trip) if slot not in plan]
         unused = [quotas.rate(self.keyspace, topic, 0, most - planned)] if topic.rate_limit and planned < most else ()
         seen = trip.lone or any(peek.scores or peek.lone for peek in trip.peeks.values())
         # That corrects a hint that has turned out wrong, too.
-        trip = yield from self._trip(plan | dict.fromkeys(empty[:SPARES], 0), (), most, unused, by=by)
+        trip = yield from self._trip(plan | dict.fromkeys(empty[:SPARES], 0), (), most, unused, by=by, retried=retried)
         short |= trip.short
         if topic.rate_limit:
             self._unused_permits = planned - len(trip.deliveries)
@@ -160,21 +171,45 @@ class Consumer:
         """So many of the slots that the hints named had nothing to give."""
         self._spares = min(CANDIDATES_MOST, max(SPARES, 2 * wrong))
 
-    def _plan(self, found: _Trip, most: int) -> dict[int, int]:
-        """How many to take from which slots: what comes first in the topic, up to what must be taken alone."""
+    def _plan(self, found: _Trip, most: int, others: Sequence[int], retried: set[int]) -> dict[int, int]:
+        """How many to take from which slots: what comes first in the topic, up to what must be taken alone. Of
+        ``others``, which have retried messages only, some have their share; they are put into ``retried``.
+        """
+        retried.clear()
         if found.lone:
             return {found.lone[0]: 1}
-        lone = [slot for slot, peek in found.peeks.items() if peek.lone]
-        heads = [(exact(score), slot) for slot, peek in found.peeks.items() for score in peek.scores]
-        heads.sort(reverse=not self.topic.timed)
-        best = takewhile(lambda head: head[1] not in lone, heads[:most])
-        first = [slot for _, slot in heads[:1]] or lone or list(found.peeks)
-        return dict(Counter(slot for _, slot in best)) or dict.fromkeys(first[:1], 1)
+        lone = {slot for slot, peek in found.peeks.items() if peek.lone}
+        heads = self._turns.heads({slot: peek.scores for slot, peek in found.peeks.items()}, self.topic.timed)
+        best = heads[:most]
+        if others and best and best[-1][4]:
+            busy = {slot for *_, slot, _ in best}
+            elsewhere = set(others) - busy
+            shared = [head for head in heads[most:] if not head[4] and head[3] in elsewhere][
+                : self._turns.retried(most)
+            ]
+            best[most - len(shared) :] = shared
+            retried.update(slot for *_, slot, _ in shared)
+            if shared and shared[0][3] in lone:
+                best = shared[:1]
+            self._turns.share(len(best), len(shared))
+        best = list(takewhile(lambda head: head[3] not in lone, best)) or best[:1]
+        for *_, slot, level in best:
+            self._turns.serve(level, slot)
+        return dict(Counter(slot for *_, slot, _ in best)) or dict.fromkeys([*lone, *found.peeks][:1], 1)
 
     def _trip(
-        self, plan: dict[int, int], slots: Sequence[int], most: int, rate: Sequence[Call] = (), *, by: str = ""
+        self,
+        plan: dict[int, int],
+        slots: Sequence[int],
+        most: int,
+        rate: Sequence[Call] = (),
+        *,
+        by: str = "",
+        retried: Collection[int] = (),
     ) -> Operation[_Trip]:
-        """Takes as many from each slot as planned, and looks into ``slots``, of which ``most`` are wanted."""
+        """Takes as many from each slot as planned, of ``retried`` only what was retried, and looks into ``slots``, of
+        which ``most`` are wanted.
+        """
         share = min(most, PEEKED + 2 * most // len(slots)) if slots else 0
         # One is taken alone: it has no company that could kill its process.
         alone = sum(plan.values()) == 1
@@ -182,7 +217,16 @@ class Consumer:
         peeks = [peek(self.keyspace, self.topic, slot, share) for slot in slots]
         bytes_each = TAKE_BYTES // max(1, len(plan))
         cycles = [
-            cycle(self.keyspace, self.topic, slot, limit, alone=alone, by=by, most_bytes=bytes_each)
+            cycle(
+                self.keyspace,
+                self.topic,
+                slot,
+                limit,
+                alone=alone,
+                by=by,
+                retried=slot in retried,
+                most_bytes=bytes_each,
+            )
             for slot, limit in plan.items()
         ]
         replies = yield Each([*writes, *rate, *peeks, *cycles])

@@ -8,6 +8,7 @@ before it is taken from, all slots are looked at by a consumer's first call, and
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Collection, Iterable, Sequence
 from functools import partial
@@ -15,22 +16,32 @@ from typing import Any, NamedTuple
 
 from rmq_core.errors import RMQError
 from rmq_core.model.topic import Topic
+from rmq_core.ops.turns import Turns, level_of
 from rmq_core.protocol.keys import Keyspace
 from rmq_core.protocol.scripts import BATCH_MAX, Call, Each, Operation, Request, batches, script
 from rmq_core.protocol.slot_calls import on_slot
 from rmq_core.protocol.takes import NOT_DUE
 
 CANDIDATES_MOST = 128
+RETRIED_READ = 16
 LOOKS_AT_ONCE = 256
+READ_LEAST = 16
+"""So many heads are read for one message, too: that many equal slots take turns strictly."""
 LOOK_EVERY_S = 1.0
 
 
 class Candidates(NamedTuple):
-    """Slots that seem to have something ready, the best first; when the next other one will (`NOT_DUE`: unknown)."""
+    """Slots that seem to have something ready, the best first; when the next other one will (`NOT_DUE`: unknown).
+
+    ``levels``: of those whose head is known, what they take turns by; ``retried``: slots that seem to hold retried
+    messages only, while others hold fresh ones.
+    """
 
     slots: list[int]
     now_ms: int
     next_due_ms: int
+    levels: dict[int, int]
+    retried: list[int]
 
 
 class _Note(NamedTuple):
@@ -48,6 +59,7 @@ class Hints:
 
     def __init__(self, keyspace: Keyspace) -> None:
         self._keyspace = keyspace
+        self.turns = Turns()
         self._looked_all = False
         self._next_slot = 0
         self._look_at = 0.0
@@ -66,25 +78,34 @@ class Hints:
         later = known if topic.timed else dict(_pairs(dues))
         # Whatever the hint says: it may lie on another node, and a server that had to be taught the script has run the
         # looks after the reads.
-        for slot, (_, next_due_ms, head) in zip(slots, found, strict=True):
+        for slot, (_, next_due_ms, head, event_ms) in zip(slots, found, strict=True):
             known.pop(slot, None)
             later.pop(slot, None)
             if topic.timed and next_due_ms != NOT_DUE:
                 known[slot] = next_due_ms
             elif not topic.timed and head:
                 known[slot] = int(head)
-            if not topic.timed and next_due_ms != NOT_DUE:
-                later[slot] = next_due_ms
+            if not topic.timed and event_ms != NOT_DUE:
+                later[slot] = event_ms
         if self._keyspace.spread:
             self._writes += _noting(self._keyspace, topic, map(partial(_looked, topic), slots, found))
         for slot in without:
             known.pop(slot, None)
             later.pop(slot, None)
         ready = {slot: at for slot, at in known.items() if not topic.timed or at <= now_ms}
-        best = sorted(ready, key=ready.__getitem__, reverse=not topic.timed)[:wanted]
-        best += [slot for slot, at_ms in later.items() if at_ms <= now_ms and slot not in ready]
+        due = [slot for slot, at_ms in later.items() if at_ms <= now_ms and slot not in ready and slot < topic.slots]
         next_due = min((at_ms for at_ms in later.values() if at_ms > now_ms), default=NOT_DUE)
-        return Candidates([slot for slot in best if slot < topic.slots], now_ms, next_due)
+        levels = {slot: level_of(at, topic.timed) for slot, at in ready.items() if slot < topic.slots}
+        best = self._in_turn(levels, topic.timed)
+        retried: list[int] = []
+        if not topic.timed and best and levels[best[0]]:
+            retried = self._in_turn(dict.fromkeys([*(slot for slot in best if not levels[slot]), *due], 0), topic.timed)
+        return Candidates(best[:wanted] + due, now_ms, next_due, levels, retried)
+
+    def _in_turn(self, levels: dict[int, int], timed: bool) -> list[int]:
+        """The best first, and of equals who is next."""
+        sign, order = 1 if timed else -1, self.turns.order
+        return sorted(levels, key=lambda slot: (sign * levels[slot], order(levels[slot], slot)))
 
     def due_writes(self) -> list[Call]:
         """What the looks of this call found, where the scripts could not write it: for the caller's next round trip."""
@@ -158,11 +179,12 @@ def note_heads(
 
 
 def _looked(topic: Topic, slot: int, reply: Sequence[Any]) -> _Note:
-    now_ms, next_due_ms, head = reply
-    due = "" if next_due_ms == NOT_DUE else next_due_ms
+    now_ms, next_due_ms, head, event_ms = reply
     if topic.timed:
-        return _Note(slot, now_ms, due, "", "whole")
-    return _Note(slot, now_ms, head, due, "whole")  # of what is due already, too: a retry shows in no head
+        return _Note(slot, now_ms, "" if next_due_ms == NOT_DUE else next_due_ms, "", "whole")
+    return _Note(
+        slot, now_ms, head, "" if event_ms == NOT_DUE else event_ms, "whole"
+    )  # of what is due already, too: a retry shows in no head
 
 
 def _noting(keyspace: Keyspace, topic: Topic, notes: Iterable[_Note]) -> list[Call]:
@@ -173,7 +195,8 @@ def _noting(keyspace: Keyspace, topic: Topic, notes: Iterable[_Note]) -> list[Ca
 
 
 def _read(keyspace: Keyspace, topic: Topic, most: int) -> Call:
-    return Call(script("hints_read"), keyspace.hints(topic.name)[:2], [int(topic.timed), most])
+    args = [int(topic.timed), max(most, READ_LEAST), most, random.getrandbits(31), RETRIED_READ]
+    return Call(script("hints_read"), keyspace.hints(topic.name)[:2], args)
 
 
 def _pairs(flat: Sequence[bytes]) -> Iterable[tuple[int, int]]:

@@ -112,6 +112,7 @@ def cycle(
     alone: bool = False,
     floor: int | None = None,
     waits: bool = False,
+    retried: bool = False,
     most_bytes: int = TAKE_BYTES,
     acks: Sequence[tuple[bytes, int]] = (),
     nacks: Sequence[Nack] = (),
@@ -122,11 +123,13 @@ def cycle(
     ``alone``: takes one at most, which the caller runs while nothing else runs in its process; should it die of that
     message, it counts as a failure. Whatever is taken otherwise may have company, and counts for none of them.
     ``floor``: leaves fresh messages of a lower priority. ``waits``: takes nothing while something of the slot is in
-    flight, or waits for its next try; a group says that for itself. ``most_bytes``: of bodies, unless one alone is
+    flight, or waits for its next try; a group says that for itself. ``retried``: of a priority topic takes only what
+    failed before. ``most_bytes``: of bodies, unless one alone is
     larger.
     """
     args = policy_at(keyspace, topic, slot, epoch, by)
-    how, edge = "alone" if alone else "several", "waits" if waits else "" if floor is None else str(floor)
+    how, edge = "alone" if alone else "several", "" if floor is None else str(floor)
+    edge = "waits" if waits else "retried" if retried else edge
     if isinstance(topic, Group):
         if topic.acks is Acks.NONE:  # also of one alone, which else would come back, and be handed out twice
             how = "unsettled_alone" if alone else "unsettled"

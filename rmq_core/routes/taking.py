@@ -67,6 +67,8 @@ class RouteTaker:
             most = permit.messages
             if not most:
                 return taken._replace(next_due_ms=found.now_ms - (-permit.wait_us // 1000))
+        for slot in slots:
+            self._hints.turns.serve(found.levels.get(slot, 0), slot)
         limits = {slot: min(OF_A_SLOT_MOST, -(-(most - at) // len(slots))) for at, slot in enumerate(slots)}
         lone: list[int] = []
         short: dict[int, int] = {}

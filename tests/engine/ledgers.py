@@ -14,7 +14,19 @@ QUEUES = ("store", "retry", "prepare", "dead")
 POOLS = ("body", "failed", "priority")
 OWN_POOLS = ("replaced", "dead_record", "suspect")
 NO_COUNTERS = (
-    *(b"journal", b"shape", b"placed", b"stepped_back", b"extended_to", b"holds", b"fair", b"permits"),
+    *(
+        b"journal",
+        b"shape",
+        b"placed",
+        b"stepped_back",
+        b"extended_to",
+        b"extensions",
+        b"waits",
+        b"waits_at",
+        b"holds",
+        b"fair",
+        b"permits",
+    ),
     *(b"receipts_from", b"told"),
 )
 

@@ -83,6 +83,39 @@ def test_what_is_extended_for_long_is_left_in_peace(rmq: RMQ, clock: ClockedRedi
     assert rmq.ack(held) == ["done"]
 
 
+def test_what_is_extended_for_long_keeps_no_other_from_its_timeout(rmq: RMQ, clock: ClockedRedis) -> None:
+    topic = define(rmq)
+    rmq.send_many("work", [PriorityMessage(name, 20) for name in ("long", "other")])
+    long, _ = rmq.take("work", 2)
+    assert rmq.extend(long, for_ms=60_000) == ["done"]
+    clock.move(-BACK_MS)
+    look(rmq, topic)
+    clock.move(TIMEOUT_MS)
+    look(rmq, topic)
+    (again,) = rmq.take("work", 2)
+    assert again.text == "other"
+    rmq.ack(again)
+    clock.move(60_000 - TIMEOUT_MS - 1)
+    look(rmq, topic)
+    assert rmq.take("work") == []
+    clock.move(2)
+    look(rmq, topic)
+    (again,) = rmq.take("work")
+    assert again.text == "long"
+
+
+def test_very_many_extensions_are_left_in_peace(rmq: RMQ, clock: ClockedRedis) -> None:
+    topic = define(rmq)
+    rmq.send_many("work", [PriorityMessage(f"{n}", 20) for n in range(50)])
+    held = rmq.take("work", 50)
+    for n, each in enumerate(held):
+        assert rmq.extend(each, for_ms=3_600_000 - n * 50_000) == ["done"]
+    for _ in range(3):
+        clock.move(TIMEOUT_MS + 1)
+        look(rmq, topic)
+    assert set(rmq.ack(held)) == {"done"}
+
+
 def test_a_back_off_lasts_no_longer_than_from_now(rmq: RMQ, clock: ClockedRedis) -> None:
     topic = define(rmq)
     rmq.send("work", PriorityMessage("a", 20))
@@ -94,6 +127,46 @@ def test_a_back_off_lasts_no_longer_than_from_now(rmq: RMQ, clock: ClockedRedis)
     clock.move(1)
     (again,) = rmq.take("work")
     assert again.attempt == 2
+
+
+@pytest.mark.parametrize("kind", [TopicKind.PRIORITY, TopicKind.RANGE_MERGE])
+def test_what_was_released_waits_no_longer_than_from_now(rmq: RMQ, clock: ClockedRedis, kind: TopicKind) -> None:
+    topic = define(rmq, kind)
+    rmq.send("work", "a", **({"priority": 20} if kind is TopicKind.PRIORITY else {"range_ms": 1}))  # type: ignore[arg-type]
+    clock.move(1)
+    rmq.release(rmq.take("work"), delay_ms=1_000)
+    clock.move(-BACK_MS)
+    look(rmq, topic)
+    clock.move(999)
+    assert rmq.take("work") == []
+    clock.move(1)
+    (again,) = rmq.take("work")
+    assert again.attempt == 1
+
+
+@pytest.mark.parametrize("new", [False, True], ids=["alone", "beside new ones"])
+def test_all_back_offs_are_shortened_whatever_stands_before_them(rmq: RMQ, clock: ClockedRedis, new: bool) -> None:
+    topic = define(rmq)
+    rmq.send("work", PriorityMessage("released", 20))
+    rmq.release(rmq.take("work"), delay_ms=1_000)
+    rmq.send_many("work", [PriorityMessage(f"{n}", 20) for n in range(250)])
+    rmq.nack(rmq.take("work", 250))
+    clock.move(-BACK_MS)
+    if new:
+        rmq.send("work", PriorityMessage("new", 20))
+        rmq.nack(rmq.take("work"), delay_ms=60_000)
+        rmq.send("work", PriorityMessage("newer", 20))
+        rmq.nack(rmq.take("work"), delay_ms=1)
+    for _ in range(4):
+        look(rmq, topic)
+    clock.move(BACKOFF_MS)
+    for _ in range(4):
+        look(rmq, topic)
+    taken = rmq.take("work", 1_000)
+    assert len(taken) == 251 + new
+    rmq.ack(taken)
+    clock.move(60_000 - BACKOFF_MS)
+    assert [delivery.text for delivery in rmq.take("work")] == (["new"] if new else [])
 
 
 @pytest.mark.parametrize("step_ms", [BACK_MS, 365 * 86_400_000])

@@ -3,7 +3,8 @@
 -- ARGV   policy: kind, max_retries, timeout_ms, backoff_ms, backoff_max_ms, epoch ('' in shared mode), shape,
 --        '<host> <worker>' or ''
 --        wake channel, slot, limit (0 takes nothing; '<limit>/<version>': no more than it has permits for), how (several|alone), least fresh priority to take ('': any; 'waits':
---        any, but nothing while something that was handed out before is in flight, or waits for its next try),
+--        any, but nothing while something that was handed out before is in flight, or waits for its next try; 'retried':
+--        on priority topics only what failed before),
 --        most bytes of bodies to take, n acks, n nacks, n releases, then the groups of shared/settle.lua
 -- reply  {now, next_due_ms (-1: none), statuses of the settled (1 done, 0 stale), {id, store score, …}, bodies or {},
 --        microseconds of `now` beyond the millisecond, head of what is left ('' none), 1 where the next message must be
@@ -49,6 +50,9 @@ local function turn()
     limit, version = tonumber(limit), tonumber(version)
   end
   local alone, floor = ARGV[POLICY + 4] == 'alone', tonumber(ARGV[POLICY + 5])
+  if ARGV[POLICY + 5] == 'retried' then
+    floor = math.huge
+  end
   local bytes = tonumber(ARGV[POLICY + 6])
   local statuses = {}
   local at = ack(POLICY + 10, tonumber(ARGV[POLICY + 7]), statuses)
@@ -98,7 +102,11 @@ local function turn()
   end
   -- What stands behind one that must be taken alone is ready, though it was not taken.
   local head = head_of(limit > 0 and next_due_ms ~= -1 and not suspects_next and next_due_ms or next_due_or_ready())
-  head = write_hints(slot, next_due_ms ~= -1 and next_due_ms or nil, head)
+  local due_ms = next_due_ms ~= -1 and next_due_ms or nil
+  if due_ms == now and not TIMED and not busy and HEADS ~= STORE then
+    due_ms = next_due() -- what is left is in the head
+  end
+  head = write_hints(slot, due_ms, head)
   if releases > 0 and limit == 0 then
     -- What was given back is for others to take.
     redis.call('PUBLISH', channel, head == '' and slot or slot .. ' ' .. head)

@@ -17,6 +17,7 @@
 -- include shared/returning.lua
 -- include shared/failing.lua
 -- include shared/settle.lua
+-- include shared/extended.lua
 -- include shared/due.lua
 -- include shared/lanes.lua
 -- include shared/hints.lua
@@ -60,8 +61,7 @@ if #valid > 0 and (not alone or holder ~= '') then
   note_origins(base_ms, origins, #valid)
 end
 if base_ms > now and #valid > 0 then
-  local known = tonumber(redis.call('HGET', STATS, 'extended_to') or nil) or 0
-  redis.call('HSET', STATS, 'extended_to', ms_text(math.max(known, base_ms + #valid)))
+  note_extended(base_ms, base_ms + #valid)
 end
 count('extended', #valid)
 write_counts()

@@ -2,8 +2,9 @@
 -- KEYS   the slot's keys
 -- ARGV   policy: kind, max_retries, timeout_ms, backoff_ms, backoff_max_ms, epoch (not looked at), shape, by whom
 --        wake channel, slot
--- reply  {now, next_due_ms, head}   next_due_ms: the due time of the oldest ready message or of the next event; -1: none
+-- reply  {now, next_due_ms, head, event_ms}   next_due_ms: the due time of the oldest ready message or of the next event; -1: none
 --        head: of what is ready, the highest priority or the earliest due time ('' none)
+--        event_ms: the next event alone, as the hint has it; -1: none
 --        error RMQSHAPE <shape> where a group is not there
 -- include shared/slot.lua
 -- include shared/journal.lua
@@ -27,4 +28,4 @@ elseif first then
   ready = now
 end
 local head = write_hints(ARGV[POLICY + 2], next_due_ms, first)
-return {now, earlier(ready, next_due_ms) or -1, ready and head or ''}
+return {now, earlier(ready, next_due_ms) or -1, ready and head or '', next_due_ms or -1}

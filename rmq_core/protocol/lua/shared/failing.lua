@@ -68,6 +68,7 @@ local function fail(id, failures, delay_ms, fragment, place)
   count('retried', 1)
   if delay_ms > 0 then
     local due = (now + delay_ms) * SHIFT + failures
+    limits.note_wait(0) -- its record says how long
     redis.call('ZADD', RETRY, due, id)
     note('retried', 'pr', id, described(due, failures, fragment))
   else

@@ -2,11 +2,13 @@
 local time_out, roll_back, promote
 -- A block, for a script may have 200 locals at most.
 do
+-- include shared/extended.lua
   -- What fingerprints.fingerprint makes of the text below, with any number in it.
   local TIMEOUT_FINGERPRINT = '384c5f74564d0e47'
   -- An owner's receipts run ahead of the clock by a millisecond for each of a batch.
   local AHEAD_MS = 2000
-  local BACKOFFS_LOOKED_AT = 16
+  local BACKOFFS_LOOKED_AT = 100
+  local FUTURE_LOOKED_AT = 1000
 
   -- A delivery whose process is gone, or that took too long. One of several counts for none of them: it is back at its
   -- place, and will be handed out alone. What was taken alone has failed.
@@ -30,29 +32,57 @@ do
     end
   end
 
-  -- Deliveries that seem to have been taken in the future: the clock has stepped back. They are given one timeout from
-  -- when that was first seen. The field `stepped_back` holds that moment, and the latest receipt there was.
+  -- How long after the step a delivery whose receipt is that far ahead has its time; nil: it was extended on purpose.
+  local function allowed_ms(at_ms, known, older_to)
+    for _, each in ipairs(known) do
+      if at_ms >= each[1] and at_ms <= each[2] then
+        return each[3] > now + AHEAD_MS and each[2] - each[3] + TIMEOUT_MS or nil
+      end
+    end
+    return at_ms > older_to and TIMEOUT_MS or nil
+  end
+
+  -- Deliveries that seem to have been taken in the future: the clock has stepped back. They are given one timeout, or as
+  -- long as they were extended for, from when that was first seen. The field `stepped_back` holds that moment, and the
+  -- latest receipt there was.
   local function from_the_future(most)
-    local top = redis.call('ZREVRANGE', PREPARE, 0, 0, 'WITHSCORES')
-    local latest = top[2] and math.floor(tonumber(top[2]) / SHIFT) or 0
-    if latest <= now + AHEAD_MS then
+    local ahead = redis.call(
+      'ZRANGEBYSCORE', PREPARE, '(' .. ms_text((now + AHEAD_MS) * SHIFT), '+inf', 'WITHSCORES', 'LIMIT', 0, FUTURE_LOOKED_AT
+    )
+    if #ahead == 0 then
       return {}
     end
-    local known = redis.call('HMGET', STATS, 'stepped_back', 'extended_to')
-    -- Extended on purpose for longer than a timeout.
-    if latest <= (tonumber(known[2] or nil) or 0) then
+    local known, older_to = extensions(), tonumber(redis.call('HGET', STATS, 'extended_to') or nil) or 0
+    for _, each in ipairs(known) do
+      if each[2] >= older_to then
+        older_to = 0 -- it is one of these
+      end
+    end
+    local wrong, latest = {}, nil
+    for i = 1, #ahead, 2 do
+      local at_ms = math.floor(tonumber(ahead[i + 1]) / SHIFT)
+      local for_ms = allowed_ms(at_ms, known, older_to)
+      if for_ms then
+        latest = math.max(latest or 0, at_ms)
+        wrong[#wrong + 1] = {ahead[i], ahead[i + 1], for_ms}
+      end
+    end
+    if not latest then
       return {}
     end
-    local seen_ms, seen = string.match(known[1] or '', '^(%d+) (%d+)$')
+    local seen_ms, seen = string.match(redis.call('HGET', STATS, 'stepped_back') or '', '^(%d+) (%d+)$')
     seen_ms = tonumber(seen_ms)
     if not seen_ms or tonumber(seen) < latest or seen_ms > now then
       redis.call('HSET', STATS, 'stepped_back', ms_text(now) .. ' ' .. ms_text(latest))
       return {}
     end
-    if now - seen_ms < TIMEOUT_MS then
-      return {}
+    local expired = {}
+    for _, each in ipairs(wrong) do
+      if now - seen_ms >= each[3] and #expired < most * 2 then
+        expired[#expired + 1], expired[#expired + 2] = each[1], each[2]
+      end
     end
-    return redis.call('ZREVRANGEBYSCORE', PREPARE, '+inf', '(' .. ms_text((now + AHEAD_MS) * SHIFT), 'WITHSCORES', 'LIMIT', 0, most)
+    return expired
   end
 
   -- Timeouts, at most `most`; what a slot needs even when nobody takes from it.
@@ -79,28 +109,54 @@ do
     return #expired / 2
   end
 
-  -- A back-off that was given while the clock was ahead lasts as long as it would have from now.
+  -- When it is due, should the clock have stepped back: as long from now as its failure record says, or without one
+  -- (it was released) as the longest of those. nil: as it is.
+  local function shortened(id, score, longest)
+    local record = redis.call('HGET', FAILED, id)
+    local last_ms, due_ms = string.match(record or '', '"last_ms":(%d+),"due_ms":(%d+)')
+    last_ms, due_ms = tonumber(last_ms), tonumber(due_ms)
+    local due = nil
+    if due_ms == math.floor(score / SHIFT) then
+      due = last_ms > now and now + due_ms - last_ms
+      if due then
+        redis.call('HSET', FAILED, id, (string.gsub(
+          record, '"last_ms":%d+,"due_ms":%d+', string.format('"last_ms":%.0f,"due_ms":%.0f', now, due), 1
+        )))
+      end
+    elseif not TIMED or score % SHIFT == 0 and not GROUP then -- else somebody may have given it that time
+      due = now + longest
+    end
+    due = due and due * SHIFT + score % SHIFT
+    return due and due < score and due or nil
+  end
+
+  -- What waits since the clock was ahead waits no longer than it would have from now. So many at a time, from the first to
+  -- the last: `waits_at` is how far that has come.
   local function shorten_backoffs()
-    local next_ones = redis.call('ZRANGE', RETRY, 0, BACKOFFS_LOOKED_AT - 1, 'WITHSCORES')
-    for i = 1, #next_ones, 2 do
-      local id, score = next_ones[i], tonumber(next_ones[i + 1])
-      local last_ms, due_ms = string.match(redis.call('HGET', FAILED, id) or '', '"last_ms":(%d+),"due_ms":(%d+)')
-      last_ms, due_ms = tonumber(last_ms), tonumber(due_ms)
-      if not last_ms or last_ms <= now + AHEAD_MS then
-        return -- the first of them tells: the clock has not stepped back
+    local from, longest = string.match(redis.call('HGET', STATS, 'waits') or '', '^(%d+) (%d+)$')
+    if not from or tonumber(from) <= now + AHEAD_MS then
+      return
+    end
+    local at, edge = redis.call('HGET', STATS, 'waits_at') or ms_text(now * SHIFT), '(' .. ms_text(HELD_FROM)
+    local found = redis.call('ZRANGEBYSCORE', RETRY, at, edge, 'WITHSCORES', 'LIMIT', 0, BACKOFFS_LOOKED_AT)
+    redis.call('HDEL', STATS, 'waits_at') -- first: a full server refuses a script whose first write adds
+    local stayed = 0
+    for i = 1, #found, 2 do
+      local id, score = found[i], tonumber(found[i + 1])
+      local due = shortened(id, score, longest)
+      if due then
+        redis.call('ZADD', RETRY, due, id)
+        count('rescheduled', 1)
+        note('rescheduled', 'rr', id, due)
+      else
+        stayed = stayed + 1
       end
-      if due_ms == math.floor(score / SHIFT) then
-        local due = (now + due_ms - last_ms) * SHIFT + score % SHIFT
-        if due < score then
-          redis.call('ZADD', RETRY, due, id)
-          redis.call('HSET', FAILED, id, (string.gsub(
-            redis.call('HGET', FAILED, id), '"last_ms":%d+,"due_ms":%d+',
-            string.format('"last_ms":%.0f,"due_ms":%.0f', now, now + due_ms - last_ms), 1
-          )))
-          count('rescheduled', 1)
-          note('rescheduled', 'rr', id, due)
-        end
-      end
+    end
+    if #found < BACKOFFS_LOOKED_AT * 2 then
+      redis.call('HSET', STATS, 'waits', ms_text(now) .. ' ' .. longest)
+    else
+      local last = found[#found]
+      redis.call('HSET', STATS, 'waits_at', (stayed == BACKOFFS_LOOKED_AT and last == found[2] and '(' or '') .. last)
     end
   end
 

@@ -12,6 +12,22 @@ local function fresh_place(priority, id)
   return priority_place(priority and priority_of(priority) or RETRIED_MAX + 1, number_places(1) + 1)
 end
 
+-- Something will wait; call before it is put there. The field `waits` holds the latest moment at which that
+-- was said, and the longest of `asked_ms` since nothing waited: what shared/reaping.lua shortens where the clock steps back.
+function limits.note_wait(asked_ms)
+  local known = limits.waits
+  if not known then
+    local from, longest = string.match(redis.call('HGET', STATS, 'waits') or '', '^(%d+) (%d+)$')
+    local some = from and redis.call('EXISTS', RETRY) == 1
+    known = {some and tonumber(from) or 0, some and tonumber(longest) or 0}
+    limits.waits = known
+  end
+  if now > known[1] or asked_ms > known[2] then
+    known[1], known[2] = math.max(now, known[1]), math.max(asked_ms, known[2])
+    redis.call('HSET', STATS, 'waits', ms_text(known[1]) .. ' ' .. ms_text(known[2]))
+  end
+end
+
 -- Where in the store something belongs that a hold kept back with that score.
 local function place_of_held(id, score, place)
   local failures = score % SHIFT

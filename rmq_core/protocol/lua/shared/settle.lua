@@ -169,6 +169,7 @@ local function release(at, n, statuses)
         merge_into_waiting(id, 'p')
       else
         local due = (now + delay_ms) * SHIFT + failures
+        limits.note_wait(delay_ms)
         redis.call('ZADD', RETRY, due, id)
         if not TIMED and failures == 0 and place then
           remember_priorities({id, place})

@@ -59,26 +59,27 @@ do
   end
 
   -- Retried messages of a priority topic rank below every fresh one, so a tenth of each take is theirs. `floor`: fresh
-  -- ones below this priority stay, for messages of other slots come before them. Also says whether the result is the
-  -- top of the store, whole.
+  -- ones below this priority stay, for messages of other slots come before them; `math.huge`: all of them do. Also says
+  -- whether the result is the top of the store, whole.
   local function by_priority(limit, in_flight, floor)
-    if FAIR then
+    local all_stay = floor == math.huge
+    if FAIR and not all_stay then
       floor = nil
     end
     local least = floor and '(' .. ms_text(floor - 1) or '(' .. RETRIED_MAX
-    local fresh, gapless
-    if FAIR then
+    local fresh, gapless = {}, false
+    if FAIR and not all_stay then
       fresh = lanes.by_turn(limit, function(high, low, most)
         return (unblocked('ZREVRANGEBYSCORE', high, low, most, in_flight))
       end)
-    else
+    elseif not all_stay then
       fresh, gapless = unblocked('ZREVRANGEBYSCORE', UNFAIR and '4398046511104' or '+inf', least, limit, in_flight)
     end
     if redis.call('ZCOUNT', STORE, '-inf', RETRIED_MAX) == 0 then
       return fresh, gapless and not UNFAIR
     end
     local retried = unblocked('ZRANGEBYSCORE', '-inf', RETRIED_MAX, limit, in_flight)
-    local share = math.floor(limit / 10)
+    local share = all_stay and limit or math.floor(limit / 10)
     if share == 0 and micros % 10 < limit then
       share = 1
     end
@@ -180,7 +181,7 @@ do
       found, is_bottom = unblocked('ZRANGEBYSCORE', '-inf', '(' .. ms_text(now + 1), wanted, in_flight)
     elseif alone then
       found = by_priority(1, in_flight, floor)
-      for _, each in ipairs(unblocked('ZREVRANGEBYSCORE', '+inf', '-inf', SUSPECTS_AHEAD, in_flight)) do
+      for _, each in ipairs(#found == 0 and found or unblocked('ZREVRANGEBYSCORE', '+inf', '-inf', SUSPECTS_AHEAD, in_flight)) do
         found[#found + 1] = each
       end
     else

@@ -1,0 +1,71 @@
+"""Which of slots with equals a pull consumer turns to, and when to those that hold retried messages only. Sans-IO."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Mapping, Sequence
+from itertools import groupby, repeat
+from typing import TypeAlias
+
+from rmq_core.model.scores import LANE, RETRIED_MAX
+
+RETRIED_EVERY = 10
+"""Of so many messages one is retried, where one slot has fresh ones and another only retried ones."""
+REMEMBERED = 4_096
+
+
+def level_of(score: float, timed: bool) -> int:
+    """Slots with the same one take turns: the priority, or the due time; 0 for all that was retried."""
+    if score <= RETRIED_MAX:
+        return 0
+    return math.floor(score) if timed or score > LANE else math.ceil(score)
+
+
+Head: TypeAlias = tuple[int, int, float, int, int]
+"""One message that could be taken, as it stands among all: rank, number of its slot's equals, order, slot, level.
+(A plain tuple: a large take looks at thousands.)"""
+
+
+class Turns:
+    """Who has been served when, by one consumer of one topic; a slot has turns of its own at each level."""
+
+    def __init__(self) -> None:
+        self._served: dict[tuple[int, int], int] = {}
+        self._number = 0
+        # Many take once: of those, too, one in so many begins with a retried message.
+        self._owed = random.random()
+
+    def order(self, level: int, slot: int) -> float:
+        """Of equals the least is next: who was never served, else who was not for the longest time."""
+        return self._served.get((level, slot)) or -random.random()
+
+    def serve(self, level: int, slot: int) -> None:
+        """The slot has had its turn."""
+        if level > LANE:  # where tenants take turns, that is a turn already, and no two are the same
+            return
+        self._number += 1
+        self._served.pop((level, slot), None)
+        self._served[level, slot] = self._number
+        if len(self._served) > REMEMBERED:
+            del self._served[next(iter(self._served))]
+
+    def heads(self, scores: Mapping[int, Sequence[bytes]], timed: bool) -> list[Head]:
+        """What the slots would hand out, the best first; of equals the first of each slot, then the second, …"""
+        heads: list[Head] = []
+        for slot, those in scores.items():
+            for level, equals in groupby(level_of(score, timed) for score in map(float, those)):
+                n = sum(1 for _ in equals)
+                rank, order = level if timed else -level, self.order(level, slot)
+                heads += zip(repeat(rank, n), range(n), repeat(order), repeat(slot), repeat(level), strict=False)
+        heads.sort()
+        return heads
+
+    def retried(self, most: int) -> int:
+        """How many of ``most`` are for retried messages that others stand before."""
+        return int(self._owed + most / RETRIED_EVERY)
+
+    def share(self, planned: int, retried: int) -> None:
+        """Of ``planned``, where both were to be had, so many are retried ones."""
+        part = planned / RETRIED_EVERY
+        self._owed = min(self._owed + part - retried, 1 + part)
