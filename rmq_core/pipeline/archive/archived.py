@@ -31,7 +31,7 @@ from rmq_core.pipeline.schemas import EVENTS, ddl
 from rmq_core.pipeline.sentences import sentence
 from rmq_core.pipeline.small import small
 from rmq_core.pipeline.sources.decoding import SEQUENCE_BITS, position_of
-from rmq_core.pipeline.sources.journal import number_of, since_of
+from rmq_core.pipeline.sources.offsets import number_of, since_of
 from rmq_core.pipeline.unchanged import reach
 
 if TYPE_CHECKING:

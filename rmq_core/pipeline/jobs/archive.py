@@ -34,6 +34,8 @@ STAGES = ("archive", "compact")
 LOOK_S = 1
 COMPACT_EVERY = 20
 """Micro-batches after which an archive that goes on for ever looks for small files."""
+ENTRIES_AT_ONCE = 2_000_000
+"""A micro-batch of so many journal entries at most, some seconds' work: what a job that is killed does again."""
 STAGING = ".spark-staging-"
 """Where Spark writes until a batch is whole; one that is there before this job begins is of a job that was killed."""
 NOT_THERE = "No module named 'rmq_core'"
@@ -153,6 +155,15 @@ class _Run:
         """Reads and writes until everything is archived, or for ever. Called again, it goes on."""
         stream = self.session.readStream.format(NAME)
         for name, value in {
+        if self.every_ms is None or self.has_news():
+            self._read({"availableNow": True}, self.options.max_entries or ENTRIES_AT_ONCE)
+        if self.every_ms is not None:
+            self.move()
+            # Here Spark takes one batch in each interval: with a bound of ours an archive might never come up.
+            self._read({"processingTime": f"{self.every_ms} milliseconds"}, self.options.max_entries)
+
+    def _read(self, trigger: dict[str, Any], most: int) -> None:
+        """One query. ``most``: entries in a batch; 0: as many as there are."""
             "url": self.options.url,
             "namespace": self.options.namespace,
             "topics": ",".join(self.options.topics),
@@ -160,15 +171,10 @@ class _Run:
             "retry_for_ms": str(self.options.retry_for_ms),
         }.items():
             stream = stream.option(name, value)
+            **({"maxEntriesPerTrigger": str(most)} if most else {}),
         writer = stream.load().writeStream.foreachBatch(batch_writer(self.kept.events))
         writer = writer.option("checkpointLocation", self.kept.checkpoint)
-        every = self.every_ms
-        writer = (
-            writer.trigger(availableNow=True)
-            if every is None
-            else writer.trigger(processingTime=f"{every} milliseconds")
-        )
-        query = writer.start()
+        query = writer.trigger(**trigger).start()
         self._seen = set()
         self._compacted_at = self._reported = 0
         try:
@@ -177,15 +183,14 @@ class _Run:
                 self._keep_definitions()  # who goes on for ever meets topics that are new
                 if self.lock.lost.is_set():
                     raise PipelineError("the archive's lock went to another job; this one stopped, nothing is lost")
-                if every is not None:
-                    self._tidy()
+                self._tidy()
         finally:
             query.stop()
         _count(query.recentProgress, self._seen, self.done)
 
     def _tidy(self) -> None:
-        """Who goes on for ever also trims and compacts for ever."""
-        if len(self._seen) - self._compacted_at >= COMPACT_EVERY:
+        """Trims behind every batch; who goes on for ever also compacts for ever."""
+        if self.every_ms is not None and len(self._seen) - self._compacted_at >= COMPACT_EVERY:
             self._compacted_at = len(self._seen)
             self.compact()
         if len(self._seen) != self._reported:
