@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rmq_core import RMQ, Topic, TopicKind
@@ -57,6 +57,7 @@ class OneDay:
 
 
 @given(st.lists(st.tuples(st.integers(1, 10_000), st.booleans()), min_size=1, max_size=300), st.booleans())
+@settings(deadline=None)
 def test_a_day_is_rewritten_when_that_pays(batches: list[tuple[int, bool]], is_reconciled: bool) -> None:
     """Whatever its batches are and whenever somebody reconciles: about three times, and once when it is over."""
     day, known = OneDay("" if is_reconciled else None), ""
@@ -99,6 +100,7 @@ STEPS = st.lists(st.tuples(st.integers(0, 3), st.booleans(), st.booleans()), min
 
 
 @given(STEPS, st.booleans())
+@settings(deadline=None)
 def test_what_a_closing_state_was_made_of_is_followed_by_the_notes_that_stay(
     steps: list[tuple[int, bool, bool]], leftovers: bool
 ) -> None:
