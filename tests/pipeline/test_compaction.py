@@ -56,8 +56,8 @@ class OneDay:
         return several
 
 
-@given(st.lists(st.tuples(st.integers(1, 10_000), st.booleans()), min_size=1, max_size=300), st.booleans())
-@settings(deadline=None)
+@given(st.lists(st.tuples(st.integers(1, 10_000), st.booleans()), min_size=100, max_size=200), st.booleans())
+@settings(max_examples=40, deadline=None)
 def test_a_day_is_rewritten_when_that_pays(batches: list[tuple[int, bool]], is_reconciled: bool) -> None:
     """Whatever its batches are and whenever somebody reconciles: about three times, and once when it is over."""
     day, known = OneDay("" if is_reconciled else None), ""
