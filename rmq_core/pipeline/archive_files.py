@@ -16,6 +16,7 @@ from rmq_core.errors import PipelineError
 from rmq_core.pipeline.unchanged import counting
 
 DIGITS = 12
+LOOKS = 5
 
 
 def archive_files(
@@ -102,9 +103,16 @@ def _names(files: Any, folder: str) -> list[str]:
 
 def _notes(files: Any, folder: str) -> list[Any]:
     """Of each compaction its topic, date, folder and the last batch in it."""
-    found = []
-    for name in _names(files, folder):
-        if name.endswith(".json"):
-            with files.open_input_stream(f"{folder}/{name}") as stream:
-                found += [SimpleNamespace(**json.loads(line)) for line in stream.read().splitlines() if line.strip()]
-    return found
+    for look in range(LOOKS):
+        names = [name for name in _names(files, folder) if name.endswith(".json")]
+        try:
+            return [note for name in names for note in _read(files, folder, name)]
+        except FileNotFoundError:  # several were made one just now, and what they said is in that
+            if look == LOOKS - 1:
+                raise
+    raise AssertionError("unreachable")
+
+
+def _read(files: Any, folder: str, name: str) -> list[Any]:
+    with files.open_input_stream(f"{folder}/{name}") as stream:
+        return [SimpleNamespace(**json.loads(line)) for line in stream.read().splitlines() if line.strip()]

@@ -14,7 +14,8 @@ from rmq_core.pipeline.schemas import EVENTS, QUEUES, ddl
 from rmq_core.pipeline.small import small
 from rmq_core.pipeline.sources.decoding import DAY_MS, SEQUENCE_BITS
 from rmq_core.pipeline.sources.journal import NAME as JOURNAL
-from rmq_core.pipeline.sources.journal import JournalReader, number_of
+from rmq_core.pipeline.sources.journal import JournalReader
+from rmq_core.pipeline.sources.offsets import number_of
 from rmq_core.pipeline.sources.options import SourceOptions
 from rmq_core.pipeline.sources.queues import NAME as OF_QUEUES
 from rmq_core.pipeline.sources.queues import QueuesReader

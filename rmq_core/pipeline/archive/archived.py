@@ -24,20 +24,26 @@ from rmq_core.errors import PipelineError
 from rmq_core.model import formats
 from rmq_core.model.formats import ARCHIVE
 from rmq_core.model.topic import Topic
-from rmq_core.pipeline.archive_files import lacks_checkpoint, without_checkpoint
+from rmq_core.pipeline.archive_files import LOOKS, lacks_checkpoint, without_checkpoint
 from rmq_core.pipeline.files import files as files_of
 from rmq_core.pipeline.files import folders, read_text, seen_here
 from rmq_core.pipeline.schemas import EVENTS, ddl
 from rmq_core.pipeline.sentences import sentence
 from rmq_core.pipeline.small import small
 from rmq_core.pipeline.sources.decoding import SEQUENCE_BITS, position_of
-from rmq_core.pipeline.sources.journal import number_of, since_of
+from rmq_core.pipeline.sources.offsets import number_of, since_of
 from rmq_core.pipeline.unchanged import reach
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 DIGITS = 12
+NOTE = (
+    "topic string, date string, batch string, first string, last string, at_ms long, sources string, made string,"
+    " erasure string"
+)
+"""Columns of a note of a compaction. ``at_ms``: when it was done; ``sources``, ``made``: the marks of the folders it
+read (JSON) and of its own (see `unchanged`); ``erasure``: the name of the one that wrote the folder; null: none did."""
 
 
 def batch_name(number: int) -> str:
@@ -142,16 +148,19 @@ class Archive:
         return list(newest.values())
 
     def compaction_notes(self) -> list[Any]:
-        """Rows (topic, date, batch, last, at_ms, sources, made, erasure) of every compaction there was; ``at_ms``: when
-        it was done; ``sources``, ``made``: the marks of the folders it read (JSON) and of its own (see `unchanged`);
-        ``erasure``: see `redacted`."""
+        """Rows (`NOTE`) of every compaction of which there is still need (see `notes`)."""
         if self.notes is not None:
             return list(self.notes)
-        if not self.files(self.compacted):
-            return []
-        columns = "topic string, date string, batch string, last string, at_ms long, sources string, made string"
-        columns += ", erasure string"
-        return list(self.session.read.schema(columns).json(self.compacted).collect())
+        for look in range(LOOKS):
+            if not self.files(self.compacted):
+                return []
+            try:
+                return list(self.session.read.schema(NOTE).json(self.compacted).collect())
+            except Exception as error:
+                # Several were made one just now (`notes`): what they said is in that.
+                if "FILE_NOT_EXIST" not in str(error) or look == LOOKS - 1:
+                    raise
+        raise AssertionError("unreachable")
 
     def read(self, paths: list[str] | None = None) -> DataFrame:
         """Every archived transition once (columns of `schemas.EVENTS`); ``paths``: only of these folders."""

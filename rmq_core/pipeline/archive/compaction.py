@@ -5,27 +5,34 @@ from __future__ import annotations
 import json
 import time
 from collections import defaultdict
+from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 
-from rmq_core.pipeline.archive.archived import Archive
-from rmq_core.pipeline.files import java_path
+from rmq_core.pipeline.archive.archived import NOTE, Archive, batch_name
+from rmq_core.pipeline.archive.worth import FOLDERS_MOST, Day, Folder
+from rmq_core.pipeline.files import java_path, tree
 from rmq_core.pipeline.schemas import EVENTS, ddl
 from rmq_core.pipeline.small import small
 from rmq_core.pipeline.unchanged import mark, reach
-
-FOLDERS_MOST = 8
-"""A day of a topic is compacted when it has more folders than that."""
 
 ROWS_PER_FILE = 5_000_000
 READ_WITHIN_S = 3_600.0
 """So long what a compaction has replaced stays: who began to read before it still needs those files."""
 
 
-def compact(kept: Archive, most: int = FOLDERS_MOST, read_within_s: float = READ_WITHIN_S) -> int:
-    """Compacts what needs it; returns how many days of topics. Nothing over Spark Connect: it cannot delete folders."""
+def compact(
+    kept: Archive,
+    closed: Mapping[str, str] | None = None,
+    *,
+    most: int = FOLDERS_MOST,
+    read_within_s: float = READ_WITHIN_S,
+) -> int:
+    """Compacts what is worth it; returns how many days of topics. Nothing over Spark Connect: it cannot delete folders.
+    ``closed``: per topic the last batch that the newest closing state covers."""
     if not hasattr(kept.session, "_jsparkSession") or (last := kept.last_committed()) is None:
         return 0
-    files = FileSystem(kept)
+    files, now_ms, known_until = FileSystem(kept), int(time.time() * 1000), batch_name(last)
     days: dict[tuple[str, str], list[str]] = defaultdict(list)
     for topic, date, batch in files.folders():
         days[topic, date].append(batch)
@@ -35,13 +42,25 @@ def compact(kept: Archive, most: int = FOLDERS_MOST, read_within_s: float = READ
     done = 0
     for (topic, date), batches in sorted(days.items()):
         known = sorted(notes[topic, date], key=reach)
-        covered = int(known[-1].last) if known else -1
-        plain = sorted(each for each in batches if "-" not in each and covered < int(each) <= last)
-        if len(plain) > most:
-            known.append(_merge(kept, topic, date, [*(row.batch for row in known[-1:]), *plain]))
-            done += 1
+        whole, covered = (str(known[-1].batch), str(known[-1].last)) if known else (None, "")
+        plain = sorted(each for each in batches if "-" not in each and covered < each <= known_until)
+        if len(plain) + bool(whole) > most:
+            is_over = date < f"{datetime.now(UTC):%Y-%m-%d}" and plain[-1:] != [known_until]
+            day = Day(whole, plain, _folders(kept, topic, date), (closed or {}).get(topic), is_over)
+            if several := day.worth(now_ms, most):
+                known.append(_merge(kept, topic, date, several))
+                done += 1
         remove_leftovers(files, topic, date, batches, known, read_within_s)
     return done
+
+
+def _folders(kept: Archive, topic: str, date: str) -> dict[str, Folder]:
+    """What is known of the folders of a day."""
+    found: dict[str, Folder] = defaultdict(Folder)
+    for path, size, changed_ms in tree(kept.session, f"{kept.events}/topic={topic}/date={date}"):
+        batch = path.partition("/")[0].partition("=")[2]
+        found[batch] = Folder(found[batch].size + size, max(found[batch].changed_ms, changed_ms))
+    return found
 
 
 def remove_leftovers(
@@ -68,12 +87,9 @@ def _merge(kept: Archive, topic: str, date: str, batches: list[str]) -> Any:
     frame = kept.session.read.schema(ddl(columns)).parquet(*(f"{folder}/batch={batch}" for batch in batches))
     ordered = frame.sortWithinPartitions("slot", "position", "seq")  # as many files as Spark reads it in parts
     ordered.write.mode("overwrite").option("maxRecordsPerFile", ROWS_PER_FILE).parquet(f"{folder}/batch={merged}")
-    columns_of_note = (
-        "topic string, date string, batch string, first string, last string, at_ms long, sources string, made string"
-    )
     made = mark(kept.session, f"{folder}/batch={merged}")
-    row = (topic, date, merged, first, last, int(time.time() * 1000), json.dumps(sources), made)
-    note = small(kept.session, [row], columns_of_note)
+    row = (topic, date, merged, first, last, int(time.time() * 1000), json.dumps(sources), made, None)
+    note = small(kept.session, [row], NOTE)
     # Notes are only ever added: the one that comes furthest counts, and covers the folders of the others.
     note.coalesce(1).write.mode("append").json(kept.compacted)
     return note.collect()[0]

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rmq_core.pipeline.archive.archived import Archive, batch_name
+from rmq_core.pipeline.archive.archived import NOTE, Archive, batch_name
 from rmq_core.pipeline.archive.compaction import FileSystem, remove_leftovers
 from rmq_core.pipeline.files import tree
 from rmq_core.pipeline.schemas import EVENTS
@@ -27,11 +27,6 @@ ERASED = b""
 """Instead of its id."""
 PERSONAL = ("body", "basis", "error", "message", "fingerprint")
 """Columns that may tell of a person, beside the id."""
-NOTE = (
-    "topic string, date string, batch string, first string, last string, at_ms long, sources string, made string,"
-    " erasure string"
-)
-"""``erasure``: the name of the one that wrote the folder; null: what was too old was let go."""
 Day = tuple[str, str]
 """Topic and date."""
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from rmq_core.errors import PipelineError
 from rmq_core.model.topic import Topic
-from rmq_core.pipeline.archive import data_set, positions
+from rmq_core.pipeline.archive import data_set, notes, positions
 from rmq_core.pipeline.archive.archived import DIGITS, Archive, batch_name
 from rmq_core.pipeline.archive.compaction import compact
 from rmq_core.pipeline.archive.lock import ArchiveLock
@@ -26,12 +26,16 @@ from rmq_core.pipeline.sentences import plain_errors, with_retries
 from rmq_core.pipeline.sources.decoding import position_of
 from rmq_core.pipeline.sources.journal import NAME, JournalSource, newest
 from rmq_core.pipeline.sources.options import SourceOptions
+from rmq_core.pipeline.state import versions
+from rmq_core.pipeline.state.closing import FORMAT as OF_STATES
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 STAGES = ("archive", "compact")
 LOOK_S = 1
+ENTRIES_AT_ONCE = 2_000_000
+"""A micro-batch of so many journal entries at most, some seconds' work: what a job that is killed does again."""
 COMPACT_EVERY = 20
 """Micro-batches after which an archive that goes on for ever looks for small files."""
 STAGING = ".spark-staging-"
@@ -151,6 +155,15 @@ class _Run:
 
     def go(self) -> None:
         """Reads and writes until everything is archived, or for ever. Called again, it goes on."""
+        if self.every_ms is None or self.has_news():
+            self._read({"availableNow": True}, self.options.max_entries or ENTRIES_AT_ONCE)
+        if self.every_ms is not None:
+            self.move()
+            # Here Spark takes one batch in each interval: with a bound of ours an archive might never come up.
+            self._read({"processingTime": f"{self.every_ms} milliseconds"}, self.options.max_entries)
+
+    def _read(self, trigger: dict[str, Any], most: int) -> None:
+        """One query. ``most``: entries in a batch; 0: as many as there are."""
         stream = self.session.readStream.format(NAME)
         for name, value in {
             "url": self.options.url,
@@ -158,17 +171,12 @@ class _Run:
             "topics": ",".join(self.options.topics),
             "slots_per_partition": str(self.options.slots_per_partition),
             "retry_for_ms": str(self.options.retry_for_ms),
+            **({"maxEntriesPerTrigger": str(most)} if most else {}),
         }.items():
             stream = stream.option(name, value)
         writer = stream.load().writeStream.foreachBatch(batch_writer(self.kept.events))
         writer = writer.option("checkpointLocation", self.kept.checkpoint)
-        every = self.every_ms
-        writer = (
-            writer.trigger(availableNow=True)
-            if every is None
-            else writer.trigger(processingTime=f"{every} milliseconds")
-        )
-        query = writer.start()
+        query = writer.trigger(**trigger).start()
         self._seen = set()
         self._compacted_at = self._reported = 0
         try:
@@ -177,15 +185,14 @@ class _Run:
                 self._keep_definitions()  # who goes on for ever meets topics that are new
                 if self.lock.lost.is_set():
                     raise PipelineError("the archive's lock went to another job; this one stopped, nothing is lost")
-                if every is not None:
-                    self._tidy()
+                self._tidy()
         finally:
             query.stop()
         _count(query.recentProgress, self._seen, self.done)
 
     def _tidy(self) -> None:
-        """Who goes on for ever also trims and compacts for ever."""
-        if len(self._seen) - self._compacted_at >= COMPACT_EVERY:
+        """Trims behind every batch; who goes on for ever also compacts for ever."""
+        if self.every_ms is not None and len(self._seen) - self._compacted_at >= COMPACT_EVERY:
             self._compacted_at = len(self._seen)
             self.compact()
         if len(self._seen) != self._reported:
@@ -203,8 +210,12 @@ class _Run:
         """Forgets what is too old, and makes large files of small ones; what comes meanwhile is not touched."""
         self.let_go = tuple(retention.forget(self.kept, self._known.values()))
         self.forgotten += sum(each.transitions for each in self.let_go)
-        if self.compacting:
-            self.compacted += compact(self.kept)
+        if not self.compacting:
+            return
+        of_state = self.session, f"{self.kept.path}/state", OF_STATES
+        self.compacted += compact(self.kept, versions.closed(*of_state))
+        if notes.are_many(self.kept):
+            notes.tidy(self.kept, versions.recorded(*of_state))
 
 
 def _sweep(kept: Archive) -> None:

@@ -49,7 +49,8 @@ def forget(kept: Archive, topics: Collection[Topic], now_ms: int | None = None) 
         return []
     now_ms = int(time.time() * 1000) if now_ms is None else now_ms
     pinned, done = kept.pinned(), _done(kept)
-    closed, here = _closed(pinned), unchanged.listing(kept.session, kept.events)
+    closed = versions.closed(kept.session, f"{kept.path}/state", OF_STATES)
+    here = unchanged.listing(kept.session, kept.events)
     notes = pinned.compaction_notes()
     found = []
     for topic in asking:
@@ -91,14 +92,6 @@ def _of_topic(kept: Archive, name: str, days: list[str], before: str) -> Forgott
         freed = redacted.freed_bytes(kept, notes)
         redacted.commit(kept, notes)
     return Forgotten(name, before, len(counts), sum(counts.values()), freed)
-
-
-def _closed(kept: Archive) -> dict[str, str]:
-    """Per topic the last batch that the newest closing state covers."""
-    path = f"{kept.path}/state"
-    names = sorted(versions.manifests(kept.session, path))
-    said = versions.said(kept.session, path, names[-1], OF_STATES) if names else None
-    return {topic: str(each["until"]) for topic, each in (said or {"topics": {}})["topics"].items()}
 
 
 def records(kept: Archive) -> list[dict[str, Any]]:

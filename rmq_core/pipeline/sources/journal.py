@@ -9,14 +9,16 @@ journals may be trimmed.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from rmq_core.client.rmq import RMQ
 from rmq_core.journal import reader
 from rmq_core.journal.reader import Position
 from rmq_core.model.topic import Topic
 from rmq_core.pipeline.schemas import EVENTS, ddl
+from rmq_core.pipeline.sources.bounding import bounded
 from rmq_core.pipeline.sources.decoding import batches, position_of
+from rmq_core.pipeline.sources.offsets import START, Offsets, id_of, journal_key, number_of, offset_of, since_of
 from rmq_core.pipeline.sources.options import SourceOptions, kind_of, slot_groups
 from rmq_core.pipeline.sources.pruning import chosen, wanted
 from rmq_core.transport.sync import Connection
@@ -31,13 +33,9 @@ if TYPE_CHECKING:
     import pyarrow
 
 NAME = "rmq_journal"
-START = "0-0:0:1"
 ENTRIES_AT_ONCE = 500
 SLOTS_AT_ONCE = 64
 TRANSITIONS_PER_BATCH = 20_000
-
-Offsets: TypeAlias = dict[str, dict[str, str]]
-"""topic → slot → "<id>:<running number>:<since>" of the last entry read; older ones do not say since when."""
 
 
 class JournalSource(DataSource):
@@ -71,11 +69,6 @@ class Ranges(InputPartition):
         self.ranges = ranges
 
 
-def journal_key(options: SourceOptions, topic: str, slot: int) -> str:
-    """Where a slot's journal is."""
-    return options.keyspace.slot(topic, slot).journal
-
-
 def newest(connection: Connection, options: SourceOptions, topics: list[Topic]) -> Offsets:
     """The last entry of every slot that has one."""
     found: Offsets = {}
@@ -92,21 +85,6 @@ def newest(connection: Connection, options: SourceOptions, topics: list[Topic]) 
     return found
 
 
-def _id(offset: str) -> str:
-    return offset.partition(":")[0]
-
-
-def number_of(offset: str) -> int:
-    """The running number of the last entry read."""
-    return int(offset.split(":")[1])
-
-
-def since_of(offset: str) -> int | None:
-    """The number from which on nothing was missing; None: an older release wrote the offset."""
-    parts = offset.split(":")
-    return int(parts[2]) if len(parts) > 2 else None
-
-
 def later(connection: Connection, options: SourceOptions, start: Offsets, found: Offsets) -> Offsets:
     """``start``, moved to where the journals end (``found``); an emptied or deleted one stays where it was."""
     asked = [
@@ -121,7 +99,7 @@ def later(connection: Connection, options: SourceOptions, start: Offsets, found:
         before = [start.get(topic, {}).get(slot, START) for topic, slot, _ in some]
         replies = connection.run(
             [
-                ("XRANGE", journal_key(options, topic, int(slot)), f"({_id(last)}", "+", "COUNT", 1)
+                ("XRANGE", journal_key(options, topic, int(slot)), f"({id_of(last)}", "+", "COUNT", 1)
                 for (topic, slot, _), last in zip(some, before, strict=True)
             ]
         )
@@ -131,37 +109,10 @@ def later(connection: Connection, options: SourceOptions, start: Offsets, found:
             n, since = int(reply[0][1][b"n"]), since_of(last)
             if n != number_of(last) + 1:  # trimmed, or the numbers started again
                 since = n
-            known = "" if since is None else f":{since}"
-            moved.setdefault(topic, {})[slot] = f"{_id(end)}:{number_of(end)}{known}"
+            moved.setdefault(topic, {})[slot] = offset_of(id_of(end), number_of(end), since)
     for topic in found:
         moved.setdefault(topic, {})
     return {topic: moved[topic] for topic in sorted(moved)}
-
-
-def bounded(connection: Connection, options: SourceOptions, start: Offsets, moved: Offsets) -> Offsets:
-    """``moved``, but only so far that no more than ``max_entries`` lie in between (where there is such a number): of
-    those slots that are farthest behind, each the same share."""
-    news = [
-        (start.get(topic, {}).get(slot, START), topic, slot)
-        for topic, ends in moved.items()
-        for slot, end in ends.items()
-        if position_of(end) > position_of(start.get(topic, {}).get(slot, START))
-    ]
-    ends = [(number_of(last), number_of(moved[topic][slot])) for last, topic, slot in news]
-    # Where numbers started again, the last one is how many there are at most.
-    ahead = sum(end - last if end > last else end for last, end in ends)
-    if not options.max_entries or ahead <= options.max_entries:
-        return moved
-    some = sorted(news, key=lambda each: position_of(each[0]))[: options.max_entries]
-    share = options.max_entries // len(some)
-    result: Offsets = {topic: dict(start.get(topic, {})) for topic in moved}
-    for last, topic, slot in some:
-        end, key = moved[topic][slot], journal_key(options, topic, int(slot))
-        (found,) = connection.run([("XRANGE", key, f"({_id(last)}", _id(end), "COUNT", share)])
-        if found:
-            known = "" if since_of(end) is None else f":{since_of(end)}"
-            result[topic][slot] = f"{found[-1][0].decode()}:{int(found[-1][1][b'n'])}{known}"
-    return result
 
 
 def plan(options: SourceOptions, topics: list[Topic], start: Offsets, end: Offsets) -> list[InputPartition]:
@@ -171,7 +122,7 @@ def plan(options: SourceOptions, topics: list[Topic], start: Offsets, end: Offse
         ends, starts = end.get(topic.name, {}), start.get(topic.name, {})
         for slots in slot_groups(topic, options.slots_per_partition):
             ranges = [
-                (slot, _id(starts.get(str(slot), START)), _id(ends[str(slot)]))
+                (slot, id_of(starts.get(str(slot), START)), id_of(ends[str(slot)]))
                 for slot in slots
                 if str(slot) in ends and position_of(ends[str(slot)]) > position_of(starts.get(str(slot), START))
             ]
@@ -283,5 +234,5 @@ def commit(options: SourceOptions, ends: Offsets) -> None:
     with RMQ(options.url, options.namespace, allow_eviction=True, retry_for_ms=options.retry_for_ms) as client:
         for topic in options.journaled():
             known = {int(slot): end for slot, end in ends.get(topic.name, {}).items() if int(slot) < topic.slots}
-            moved = {slot: Position(_id(end), number_of(end)) for slot, end in known.items()}
+            moved = {slot: Position(id_of(end), number_of(end)) for slot, end in known.items()}
             client.run(reader.commit(client.keyspace, topic, options.reader, moved))

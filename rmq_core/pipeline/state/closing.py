@@ -32,7 +32,7 @@ from rmq_core.pipeline.history.carried import Closing
 from rmq_core.pipeline.history.figures import ENDS, SKETCHES
 from rmq_core.pipeline.schemas import STEPS, ddl
 from rmq_core.pipeline.sources.decoding import position_of
-from rmq_core.pipeline.sources.journal import since_of
+from rmq_core.pipeline.sources.offsets import since_of
 from rmq_core.pipeline.state import versions, windows
 from rmq_core.pipeline.state.covered import Covered
 

@@ -33,6 +33,22 @@ def said(session: SparkSession, path: str, name: str, format: int) -> dict[str, 
         return None
 
 
+def closed(session: SparkSession, path: str, format: int) -> dict[str, str]:
+    """Per topic the last batch that the newest version covers."""
+    names = sorted(manifests(session, path), reverse=True)
+    newest = next((found for name in names if (found := said(session, path, name, format))), None)
+    return {topic: str(each["until"]) for topic, each in newest["topics"].items()} if newest else {}
+
+
+def recorded(session: SparkSession, path: str, format: int) -> dict[str, set[str]]:
+    """Per topic the folders of the archive that any version names."""
+    found: dict[str, set[str]] = {}
+    for name in manifests(session, path):
+        for topic, each in (said(session, path, name, format) or {"topics": {}})["topics"].items():
+            found.setdefault(topic, set()).update(each["files"])
+    return found
+
+
 def say(
     session: SparkSession, path: str, name: str, format: int, erased: Collection[str], topics: Collection[str]
 ) -> None:
