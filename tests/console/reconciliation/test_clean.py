@@ -65,7 +65,7 @@ def test_since_when_each_topic_is_clean(office: Office) -> None:
     kept = list(TopicVerdict.objects.values("topic", "clean_since", "at", "run", "findings", "complete"))
     TopicVerdict.objects.all().delete()
     schema_editor: Any = SimpleNamespace(connection=connection)
-    import_module("console.migrations.0031_clean_topics").look_back(apps, schema_editor)
+    import_module("console.migrations.0032_clean_topics").look_back(apps, schema_editor)
     assert list(TopicVerdict.objects.values("topic", "clean_since", "at", "run", "findings", "complete")) == kept
 
 
@@ -77,7 +77,7 @@ def test_an_upgrade_passes_over_runs_that_cannot_be_read(office: Office) -> None
         with connection.cursor() as cursor:
             cursor.execute("UPDATE console_reconciliation SET summary = %s WHERE id = %s", [text, run.pk.hex])
     schema_editor: Any = SimpleNamespace(connection=connection)
-    import_module("console.migrations.0031_clean_topics").look_back(apps, schema_editor)
+    import_module("console.migrations.0032_clean_topics").look_back(apps, schema_editor)
     assert [each.topic for each in TopicVerdict.objects.all()] == ["mail"]
 
 

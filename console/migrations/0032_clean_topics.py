@@ -53,7 +53,7 @@ def _read(text, kind):
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("console", "0030_recurring_due"),
+        ("console", "0031_admin_words"),
     ]
 
     operations = [
