@@ -182,9 +182,8 @@ def _looked(topic: Topic, slot: int, reply: Sequence[Any]) -> _Note:
     now_ms, next_due_ms, head, event_ms = reply
     if topic.timed:
         return _Note(slot, now_ms, "" if next_due_ms == NOT_DUE else next_due_ms, "", "whole")
-    return _Note(
-        slot, now_ms, head, "" if event_ms == NOT_DUE else event_ms, "whole"
-    )  # of what is due already, too: a retry shows in no head
+    event = "" if event_ms == NOT_DUE else event_ms  # of what is due already, too: a retry shows in no head
+    return _Note(slot, now_ms, head, event, "whole")
 
 
 def _noting(keyspace: Keyspace, topic: Topic, notes: Iterable[_Note]) -> list[Call]:

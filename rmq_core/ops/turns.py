@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import random
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from itertools import groupby, repeat
 from typing import TypeAlias
 
@@ -31,7 +33,7 @@ class Turns:
     """Who has been served when, by one consumer of one topic; a slot has turns of its own at each level."""
 
     def __init__(self) -> None:
-        self._served: dict[tuple[int, int], int] = {}
+        self._served: OrderedDict[tuple[int, int], int] = OrderedDict()
         self._number = 0
         # Many take once: of those, too, one in so many begins with a retried message.
         self._owed = random.random()
@@ -45,10 +47,11 @@ class Turns:
         if level > LANE:  # where tenants take turns, that is a turn already, and no two are the same
             return
         self._number += 1
-        self._served.pop((level, slot), None)
         self._served[level, slot] = self._number
-        if len(self._served) > REMEMBERED:
-            del self._served[next(iter(self._served))]
+        with suppress(KeyError):  # another thread has just forgotten it
+            self._served.move_to_end((level, slot))
+            if len(self._served) > REMEMBERED:
+                self._served.popitem(last=False)
 
     def heads(self, scores: Mapping[int, Sequence[bytes]], timed: bool) -> list[Head]:
         """What the slots would hand out, the best first; of equals the first of each slot, then the second, …"""
