@@ -35,6 +35,12 @@ NO_PAGES = {
     "console_admin:console_auditentry_add": 403,  # nobody writes the audit by hand
     "console_admin:console_auditentry_delete": 403,
     "console_admin:console_apitoken_delete": 403,  # they are revoked
+    # What happened is read.
+    **{
+        f"console_admin:{name}_{act}": 403
+        for name in ("console_operation", "console_reconciliation", "console_messagerecord", "rmq_outbox_outboxmessage")
+        for act in ("add", "delete")
+    },
     "console_admin:console_topicrevision_add": 403,
     "console_admin:console_topicrevision_delete": 403,
     "console_admin:console_topicscope_delete": 403,  # one by one, and there is none yet

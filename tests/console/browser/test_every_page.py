@@ -72,6 +72,7 @@ WORD = re.compile(r"[A-Za-z]{2,}")
 DATA = re.compile(r"zz[\w.@:/-]*|\b[0-9a-f]{8,32}\b", re.I | re.ASCII)
 CODE = (
     "pip install rmq-console", "hello.py", "“hello”", "make demo", "rmq worker module:attribute", "manage.py worker",
+    "manage.py prepare",
     "acme=held, globex=10/s, initech=3 at once", "held：", "acme=3, globex=10", "header:", "key:", "{header.NAME}",
     "event=final|boarding, gate=A 12", "event=final|boarding", "order.total > 100", "输入 erase",
     "“full”", 'acks="none"',
