@@ -118,10 +118,10 @@ class Form {
         h("label", {}, gettext("Job"), this.kind),
         this.everyBox,
         this.ledgerBox,
-        this.scratchBox,
         ...this.restoreBoxes,
         h("label", {}, gettext("Topics (none chosen: all)"), this.topics),
       ),
+      this.scratchBox,
     ];
   }
 
