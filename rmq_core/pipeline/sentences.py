@@ -23,11 +23,13 @@ _TRANSIENT = re.compile(
     r"|Python worker process.{0,80}(?:timeout|timed out)|PYTHON_WORKER|Timed out while waiting for the Python"
     # A Python of its was killed; of an end without a word Spark says nothing.
     r"|Stream closed|Connection reset\b|Broken pipe|EOFException|terminated with exception:\s+SQLSTATE"
+    # An executor is gone, and with it what a restore had kept there.
+    r"|CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND"
 )
 _DEAD, DEAD_MOST = "Stream closed", 12
 """Where all its Pythons were killed, Spark fails once for each that had nothing to do, and forgets that one."""
 BUSY = (
-    "the machine was too busy: a Python process of Spark's did not answer in time, or was ended, though it was tried"
+    "the machine was too busy: a process of Spark's did not answer in time, or was ended, though it was tried"
     f" {ATTEMPTS} times; run it again, or give the machine less to do. Nothing is lost"
 )
 

@@ -119,3 +119,16 @@ def test_what_goes_on_failing_is_said_in_a_sentence(
         with pytest.raises(PipelineError) as caught:
             job()
         assert (str(caught.value), len(tries)) == (f"{said}: {sentences.BUSY}", sentences.ATTEMPTS)
+
+
+def test_what_an_executor_took_with_it_is_made_again() -> None:
+    lost = "[CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND] Checkpoint block rdd_35_1 not found!\nEither the executor that …"
+    tries = iter([RuntimeError(lost), None])
+
+    def act() -> str:
+        if error := next(tries):
+            raise error
+        return "done"
+
+    assert sentences.with_retries(act) == "done"
+    assert sentences.sentence(RuntimeError(lost)) == sentences.BUSY
