@@ -23,6 +23,7 @@ from unfold.widgets import (
 )
 
 from console.access import Action, Permission, allowed, in_scope, split_patterns
+from console.admin.acting import actor_of
 from console.admin.figures import FigureAdmin
 from console.admin.words import PROBLEM_WORDS
 from console.alerts import channels
@@ -31,7 +32,6 @@ from console.models.alerts import METRICS, PROBLEMS
 from console.preferences import preferences_of
 from console.site import site
 from console.usecases import alerts
-from console.usecases.actor import Actor
 
 RULE_FIELDS = (
     "name", "description", ("problem", "metric"), ("comparison", "threshold"), "topics", ("for_ms", "severity"),
@@ -124,10 +124,10 @@ class AlertRuleAdmin(FigureAdmin):
         return rows.filter(pk__in=[each.pk for each in rows if alerts.sees_patterns(request.user, each.topics)])
 
     def save_model(self, request: HttpRequest, obj: AlertRule, form: Any, change: bool) -> None:
-        alerts.put_rule(_actor(request), obj)
+        alerts.put_rule(actor_of(request), obj)
 
     def delete_model(self, request: HttpRequest, obj: AlertRule) -> None:
-        alerts.remove_rule(_actor(request), obj, "deleted in the admin")
+        alerts.remove_rule(actor_of(request), obj, "deleted in the admin")
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         return allowed(request.user, Permission.VIEW)
@@ -192,10 +192,10 @@ class AlertReceiverAdmin(ModelAdmin):
     actions = ()
 
     def save_model(self, request: HttpRequest, obj: AlertReceiver, form: Any, change: bool) -> None:
-        alerts.put_receiver(_actor(request), obj)
+        alerts.put_receiver(actor_of(request), obj)
 
     def delete_model(self, request: HttpRequest, obj: AlertReceiver) -> None:
-        alerts.remove_receiver(_actor(request), obj)
+        alerts.remove_receiver(actor_of(request), obj)
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         return allowed(request.user, Action.ALERT_RECEIVER)
@@ -211,7 +211,3 @@ class AlertReceiverAdmin(ModelAdmin):
 
     def has_delete_permission(self, request: HttpRequest, obj: AlertReceiver | None = None) -> bool:
         return obj is not None and allowed(request.user, Action.ALERT_RECEIVER)
-
-
-def _actor(request: HttpRequest) -> Actor:
-    return Actor(request.user, request.META.get("REMOTE_ADDR") or None, "admin")

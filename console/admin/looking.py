@@ -16,7 +16,6 @@ from unfold.paginator import InfinitePaginator
 
 from console.access import Permission, allowed
 from console.admin.figures import FigureAdmin
-from console.usecases.actor import Actor
 from rmq_core.figures import digits
 
 NEWEST = 10_000
@@ -106,7 +105,3 @@ def link(address: str, words: str = "") -> str:
 def named(topics: list[str]) -> str:
     """The topics that something is about; none stands for all."""
     return ", ".join(topics) or gettext("all topics")
-
-
-def actor_of(request: HttpRequest) -> Actor:
-    return Actor(request.user, request.META.get("REMOTE_ADDR") or None, "admin")

@@ -14,8 +14,9 @@ from unfold.contrib.filters.admin import ChoicesDropdownFilter, RangeDateTimeFil
 from unfold.decorators import action, display
 
 from console.access import Action, Forbidden, allowed, rows_in_scope
+from console.admin.acting import actor_of
 from console.admin.audit import pretty
-from console.admin.looking import STATE_COLOURS, LookingAdmin, actor_of, link
+from console.admin.looking import STATE_COLOURS, LookingAdmin, link
 from console.errors import BadRequest
 from console.models import Operation
 from console.models.audit import LABELS

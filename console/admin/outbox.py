@@ -20,7 +20,8 @@ from unfold.forms import ActionForm
 from unfold.widgets import UnfoldAdminTextInputWidget
 
 from console.access import Action, Forbidden, Permission, allowed
-from console.admin.looking import LookingAdmin, actor_of, link, reading, written
+from console.admin.acting import actor_of
+from console.admin.looking import LookingAdmin, link, reading, written
 from console.clock import now_ms
 from console.errors import BadRequest
 from console.outbox.acts import Which

@@ -9,11 +9,11 @@ from django.http import HttpRequest
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
 
 from console.access import Action, Permission, allowed, rows_in_scope
+from console.admin.acting import actor_of
 from console.admin.figures import FigureAdmin
 from console.models import RecurringMessage
 from console.site import site
 from console.usecases import recurring
-from console.usecases.actor import Actor
 
 FIELDS = (
     "name", "description", "topic", "content", ("when", "value"), ("cron", "every_ms"), "time_zone", "jitter_ms",
@@ -36,10 +36,10 @@ class RecurringMessageAdmin(FigureAdmin):
         return super().get_queryset(request).filter(rows_in_scope(request.user))
 
     def save_model(self, request: HttpRequest, obj: RecurringMessage, form: Any, change: bool) -> None:
-        recurring.put(_actor(request), obj)
+        recurring.put(actor_of(request), obj)
 
     def delete_model(self, request: HttpRequest, obj: RecurringMessage) -> None:
-        recurring.remove(_actor(request), obj, "deleted in the admin")
+        recurring.remove(actor_of(request), obj, "deleted in the admin")
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         return allowed(request.user, Permission.VIEW)
@@ -57,7 +57,3 @@ class RecurringMessageAdmin(FigureAdmin):
     def has_delete_permission(self, request: HttpRequest, obj: RecurringMessage | None = None) -> bool:
         # One by one: each is recorded in the audit.
         return obj is not None and self.has_change_permission(request, obj)
-
-
-def _actor(request: HttpRequest) -> Actor:
-    return Actor(request.user, request.META.get("REMOTE_ADDR") or None, "admin")

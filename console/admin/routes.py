@@ -8,14 +8,12 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
-from django.contrib.admin.helpers import AdminForm
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse_lazy
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
-from unfold.admin import ModelAdmin
 from unfold.widgets import (
     UnfoldAdminSelectWidget,
     UnfoldAdminTextareaWidget,
@@ -24,7 +22,8 @@ from unfold.widgets import (
 )
 
 from console.access import NEEDED, Action, Forbidden, Permission, allowed, missing
-from console.admin.looking import actor_of
+from console.admin.acting import actor_of
+from console.admin.in_redis import InRedisAdmin
 from console.errors import BadRequest
 from console.models import RouteDefinition
 from console.site import site
@@ -87,9 +86,11 @@ class _Indented(json.JSONEncoder):
 
 
 @admin.register(RouteDefinition, site=site)
-class RouteDefinitionAdmin(ModelAdmin):
+class RouteDefinitionAdmin(InRedisAdmin):
     """A list out of Redis, and forms."""
 
+    creates = edits = Action.PUT_ROUTE
+    deletes = Action.DELETE_ROUTE
     change_form_template = add_form_template = "console/admin/route_form.html"
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
@@ -153,11 +154,7 @@ class RouteDefinitionAdmin(ModelAdmin):
         return redirect("console:audit" if allowed(request.user, Permission.AUDIT) else _LIST)
 
     def _form(self, request: HttpRequest, now: Route | None) -> HttpResponse:
-        may = self.has_change_permission(request) if now else self.has_add_permission(request)
-        if not self.has_view_permission(request):
-            raise PermissionDenied(missing(Permission.VIEW))
-        if not may and (now is None or request.method == "POST"):
-            raise PermissionDenied(missing(NEEDED[Action.PUT_ROUTE]))
+        may = self.may_save(request, now)
         form = RouteForm(now, request.POST if request.method == "POST" else None, changeable=may)
         if request.method == "POST" and form.is_valid() and form.wanted:
             begun = request.POST.get("version"), request.POST.get("created_ms")
@@ -171,44 +168,10 @@ class RouteDefinitionAdmin(ModelAdmin):
                 else:
                     self.message_user(request, gettext("Saved: %(topic)s") % {"topic": saved.name}, messages.SUCCESS)
                     return redirect("console_admin:console_routedefinition_change", saved.name)
-        row = RouteDefinition(name=now.name) if now else None
-        context = {
-            **self.admin_site.each_context(request),
-            "version": request.POST.get("version", now.version if now else 0),
-            "created_ms": request.POST.get("created_ms", now.created_ms if now else 0),
-            "title": now.name if now else gettext("New route"),
-            "adminform": AdminForm(form, [(None, {"fields": list(form.fields)})], {}, (), self),  # type: ignore[arg-type]
-            "media": self.media + form.media,
-            "errors": form.errors,
-            "inline_admin_formsets": [],
-            "original": row,
-            "object_id": now and now.name,
-            "is_popup": False,
-            "to_field": None,
-            "show_save": may,
-            "show_save_and_continue": False,
-            "show_save_and_add_another": False,
-            "show_close": not may,
-        }
-        answer: HttpResponse = self.render_change_form(
-            request, context, add=now is None, change=now is not None, obj=row
-        )
-        return answer
-
-    def has_module_permission(self, request: HttpRequest) -> bool:
-        return allowed(request.user, Permission.VIEW)
-
-    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return allowed(request.user, Permission.VIEW)
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return allowed(request.user, Action.PUT_ROUTE)
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return allowed(request.user, Action.PUT_ROUTE)
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return allowed(request.user, Action.DELETE_ROUTE)
+        begun_with = {name: request.POST[name] for name in ("version", "created_ms") if name in request.POST}
+        sets = [(None, {"fields": list(form.fields)})]
+        title = now.name if now else gettext("New route")
+        return self.drawn(request, form, sets, now, title, may=may, said=begun_with)
 
 
 def _stored(request: HttpRequest, name: str) -> Route | None:

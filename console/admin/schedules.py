@@ -14,7 +14,8 @@ from unfold.decorators import display
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from console.access import Action, Permission, allowed, lists_in_scope, split_patterns
-from console.admin.looking import actor_of, named, written
+from console.admin.acting import actor_of
+from console.admin.looking import named, written
 from console.errors import BadRequest
 from console.models import PipelineSchedule
 from console.models.pipeline import Kind

@@ -10,11 +10,11 @@ from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 
 from console.access import Action, allowed
+from console.admin.acting import actor_of
 from console.admin.words import of_role
 from console.models import TopicScope
 from console.site import site
 from console.usecases import scopes
-from console.usecases.actor import Actor
 
 
 @admin.register(TopicScope, site=site)
@@ -38,10 +38,10 @@ class TopicScopeAdmin(ModelAdmin):
         return field
 
     def save_model(self, request: HttpRequest, obj: TopicScope, form: Any, change: bool) -> None:
-        scopes.put(_actor(request), obj)
+        scopes.put(actor_of(request), obj)
 
     def delete_model(self, request: HttpRequest, obj: TopicScope) -> None:
-        scopes.remove(_actor(request), obj)
+        scopes.remove(actor_of(request), obj)
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         return allowed(request.user, Action.TOPIC_SCOPE)
@@ -58,7 +58,3 @@ class TopicScopeAdmin(ModelAdmin):
     def has_delete_permission(self, request: HttpRequest, obj: TopicScope | None = None) -> bool:
         # One by one: each is recorded in the audit.
         return obj is not None and allowed(request.user, Action.TOPIC_SCOPE)
-
-
-def _actor(request: HttpRequest) -> Actor:
-    return Actor(request.user, request.META.get("REMOTE_ADDR") or None, "admin")

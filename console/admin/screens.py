@@ -10,11 +10,11 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
 from console.access import Action, Permission, allowed
+from console.admin.acting import actor_of
 from console.admin.figures import FigureAdmin
 from console.models import Screen
 from console.site import site
 from console.usecases import screens
-from console.usecases.actor import Actor
 
 
 @admin.register(Screen, site=site)
@@ -32,10 +32,10 @@ class ScreenAdmin(FigureAdmin):
         return screen.link_until
 
     def save_model(self, request: HttpRequest, obj: Screen, form: Any, change: bool) -> None:
-        screens.put(_actor(request), obj)
+        screens.put(actor_of(request), obj)
 
     def delete_model(self, request: HttpRequest, obj: Screen) -> None:
-        screens.remove(_actor(request), obj)
+        screens.remove(actor_of(request), obj)
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         return allowed(request.user, Permission.VIEW, "")  # a screen may show any topic
@@ -51,7 +51,3 @@ class ScreenAdmin(FigureAdmin):
 
     def has_delete_permission(self, request: HttpRequest, obj: Screen | None = None) -> bool:
         return obj is not None and allowed(request.user, Action.SCREEN)
-
-
-def _actor(request: HttpRequest) -> Actor:
-    return Actor(request.user, request.META.get("REMOTE_ADDR") or None, "admin")

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import admin, messages
-from django.contrib.admin.helpers import AdminForm
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
@@ -22,7 +21,9 @@ from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
 from console.access import NEEDED, Action, Forbidden, Permission, User, allowed, in_scope, missing, rows_in_scope
+from console.admin.acting import actor_of
 from console.admin.audit import pretty
+from console.admin.in_redis import InRedisAdmin
 from console.admin.topic_form import TopicForm, seal
 from console.engine import engine
 from console.errors import BadRequest
@@ -30,7 +31,6 @@ from console.models import TopicDefinition, TopicRevision
 from console.pages.topic import KINDS
 from console.site import site
 from console.templating import render
-from console.usecases.actor import Actor
 from console.usecases.definitions import revisions as topic_history
 from console.usecases.definitions import topics
 from console.usecases.definitions.plan import change_plan, deletion_plan
@@ -43,9 +43,10 @@ _LIST = reverse_lazy("console_admin:console_topicdefinition_changelist")
 
 
 @admin.register(TopicDefinition, site=site)
-class TopicDefinitionAdmin(ModelAdmin):
+class TopicDefinitionAdmin(InRedisAdmin):
     """A list out of Redis, and forms; before anything is saved, they show what that would do."""
 
+    creates, edits, deletes = Action.CREATE_TOPIC, Action.EDIT_TOPIC, Action.DELETE_TOPIC
     add_form_template = change_form_template = "console/admin/topic_form.html"
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
@@ -104,7 +105,7 @@ class TopicDefinitionAdmin(ModelAdmin):
         if request.method == "POST":
             given = {name: request.POST.get(name, "") for name in ("reason", "confirm")}
             try:
-                topics.delete(_actor(request), topic.name, given["reason"], holds, given["confirm"])
+                topics.delete(actor_of(request), topic.name, given["reason"], holds, given["confirm"])
             except (Forbidden, BadRequest, RMQError) as problem:
                 error = str(problem)
             else:
@@ -129,11 +130,7 @@ class TopicDefinitionAdmin(ModelAdmin):
         return redirect(f"{reverse('console_admin:console_topicrevision_changelist')}?{query}")
 
     def _form(self, request: HttpRequest, now: Topic | None) -> HttpResponse:
-        may = self.has_change_permission(request) if now else self.has_add_permission(request)
-        if not self.has_view_permission(request):
-            raise PermissionDenied(missing(Permission.VIEW))
-        if not may and (now is None or request.method == "POST"):
-            raise PermissionDenied(missing(NEEDED[Action.EDIT_TOPIC]))
+        may = self.may_save(request, now)
         form = TopicForm(now, request.POST if request.method == "POST" else None, changeable=may)
         said: dict[str, Any] = {}
         if request.method == "POST" and form.is_valid() and form.wanted:
@@ -146,30 +143,8 @@ class TopicDefinitionAdmin(ModelAdmin):
                     self.message_user(request, gettext("Saved: %(topic)s") % {"topic": found.name}, messages.SUCCESS)
                     return redirect("console_admin:console_topicdefinition_change", found.name)
                 said = found
-        row = TopicDefinition(name=now.name) if now else None
-        context = {
-            **self.admin_site.each_context(request),
-            **said,
-            "version": now.version if now else 0,
-            "created_ms": now.created_ms if now else 0,
-            "title": now.name if now else gettext("New topic"),
-            "adminform": AdminForm(form, form.sets, {}, (), self),  # type: ignore[arg-type]
-            "media": self.media + form.media,
-            "errors": form.errors,
-            "inline_admin_formsets": [],
-            "original": row,
-            "object_id": now and now.name,
-            "is_popup": False,
-            "to_field": None,
-            "show_save": may,
-            "show_save_and_continue": False,
-            "show_save_and_add_another": False,
-            "show_close": not may,
-        }
-        answer: HttpResponse = self.render_change_form(
-            request, context, add=now is None, change=now is not None, obj=row
-        )
-        return answer
+        title = now.name if now else gettext("New topic")
+        return self.drawn(request, form, form.sets, now, title, may=may, said=said)
 
     def _save_or_plan(
         self, request: HttpRequest, now: Topic | None, form: TopicForm, wanted: Topic
@@ -178,7 +153,7 @@ class TopicDefinitionAdmin(ModelAdmin):
         version, created_ms = (now.version, now.created_ms) if now else (0, 0)
         sealed = seal(wanted, version, created_ms)
         if request.POST.get("seal") == sealed:
-            return topics.save(_actor(request), wanted, version, form.cleaned_data["reason"], created_ms=created_ms)
+            return topics.save(actor_of(request), wanted, version, form.cleaned_data["reason"], created_ms=created_ms)
         begun = request.POST.get("version"), request.POST.get("created_ms")
         if now and begun != (str(version), str(created_ms)):
             form.add_error(None, gettext("Somebody else has changed this topic meanwhile. Look at the plan again."))
@@ -186,21 +161,6 @@ class TopicDefinitionAdmin(ModelAdmin):
         if now and not plan.difference:
             return {"plan": plan, "asked": gettext("Nothing differs from what is stored.")}
         return {"plan": plan, "seal": sealed, "asked": gettext("Nothing is saved yet. Press Save again to do this.")}
-
-    def has_module_permission(self, request: HttpRequest) -> bool:
-        return allowed(request.user, Permission.VIEW)
-
-    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return allowed(request.user, Permission.VIEW)
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return allowed(request.user, Action.CREATE_TOPIC)
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return allowed(request.user, Action.EDIT_TOPIC)
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return allowed(request.user, Action.DELETE_TOPIC)
 
 
 @admin.register(TopicRevision, site=site)
@@ -253,7 +213,3 @@ def _stored(user: User, name: str) -> Topic | None:
     except RMQError:
         return None
     return found if found and not found.is_group else None
-
-
-def _actor(request: HttpRequest) -> Actor:
-    return Actor(request.user, request.META.get("REMOTE_ADDR") or None, "admin")

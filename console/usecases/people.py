@@ -15,7 +15,7 @@ from console.access import User, account_of
 from console.usecases.audit import note
 
 FLAGS = ("is_active", "is_staff", "is_superuser")
-UNTOLD = ("password", "last_login", "date_joined")
+NOT_KEPT = ("password", "last_login", "date_joined")
 NAMED_MOST = 100
 
 
@@ -63,7 +63,7 @@ def standing_of(user: Any) -> Standing:
     """As it is stored now, whatever a form has made of `user`. Projects have people of other kinds."""
     stored = type(user)._base_manager.get(pk=user.pk)
     fields = {each.attname for each in stored._meta.concrete_fields}
-    others = fields - {*FLAGS, *UNTOLD, stored.USERNAME_FIELD}
+    others = fields - {*FLAGS, *NOT_KEPT, stored.USERNAME_FIELD}
     return Standing(
         stored.get_username(),
         {name: getattr(stored, name) for name in FLAGS if name in fields},
