@@ -18,7 +18,7 @@ from console.models import Reconciliation
 from console.serializers.runs import run_json
 from console.site import site
 
-ASKED = ("dry_run", "into", "at_ms")
+ASKED = ("dry_run", "into", "at_ms", "from_scratch")
 """Of what was asked for; whose messages an erasure is about is content."""
 
 

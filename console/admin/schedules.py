@@ -75,7 +75,7 @@ class ScheduleForm(forms.ModelForm):  # type: ignore[type-arg]  # at run time it
 
 @admin.register(PipelineSchedule, site=site)
 class PipelineScheduleAdmin(ModelAdmin):
-    """For all topics alone is who makes them; who is for some sees those of them."""
+    """Made by people for all topics alone; people for some topics see the schedules of those."""
 
     form = ScheduleForm
     list_display = ("kind", "shown_topics", "ledger", "shown_every", "enabled", "shown_next", "username")

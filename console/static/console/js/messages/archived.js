@@ -5,7 +5,7 @@ import { dateTime } from "../core/format.js";
 import { page } from "../core/page.js";
 import { fill, gettext, messageOf } from "../core/text.js";
 import { stepWords } from "../parts/steps.js";
-import { endWords, journalAddress, keepsNoJournal, untoldWords } from "./gone.js";
+import { endWords, journalAddress, keepsNoJournal, noJournalWords } from "./gone.js";
 
 /**
  * Look until something is found, or there is nothing more. `onStep` hears of each look that found nothing.
@@ -123,7 +123,7 @@ export class ArchiveLook {
       keepsNoJournal()
         ? [
             h("h2", {}, gettext("Nobody can tell what became of it")),
-            h("p", {}, untoldWords()),
+            h("p", {}, noJournalWords()),
             h("p", {}, h("a", { class: "rc-link", href: journalAddress() }, gettext("Switch the journal on"))),
           ]
         : [

@@ -27,7 +27,7 @@ export const keepsNoJournal = () => page.topic.journal === "off";
 export const journalAddress = () => topicAddress(page.topic.name.split("@")[0], "definition");
 
 /** Of an id that is nowhere, in a topic without a journal. */
-export const untoldWords = () =>
+export const noJournalWords = () =>
   gettext(
     "It is not in the queue, and this topic keeps no journal: nothing is recorded of whether the id was ever here, or how it ended. Once the journal is on, what happens from then on is.",
   );
@@ -35,7 +35,7 @@ export const untoldWords = () =>
 /** `records`: what the record has of an id, one per slot that knew it. */
 export function goneWords(/** @type {Api.Recorded[]} */ records) {
   if (records.length) return `${records.map(endWords).join("; ")}.`;
-  if (keepsNoJournal()) return untoldWords();
+  if (keepsNoJournal()) return noJournalWords();
   return gettext(
     "No message has this id; neither the record nor the archive knows it. They do not know what ended while the topic's journal was off.",
   );
