@@ -13,7 +13,10 @@ export async function trimDialog(/** @type {() => void} */ onDone) {
   const seen = h("div", { class: "rc-preview", role: "status", "aria-live": "polite" }, gettext("Counting…"));
   const dialog = ask({
     title: fill(gettext("Trim %(topic)s to its bounds now?"), { topic: name }),
-    body: [h("p", {}, gettext("Sending and the keeper do this, too, a little at a time. What is trimmed is gone for good.")), seen],
+    body: [
+      h("p", {}, gettext("Sending and the keeper do this, too, a little at a time. What is trimmed is gone for good.")),
+      seen,
+    ],
     label: gettext("Trim now"),
     danger: true,
     confirmWord: name,
