@@ -21,7 +21,7 @@ from rmq_core.protocol.scripts import Operation, batches
 
 SLOTS_AT_ONCE = 64
 LOOKED_AT = 2_000
-"""Entries of a slot that a plan looks at, at most."""
+"""Entries of a slot that a plan looks at, at most; fewer where they are large."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +58,11 @@ def plan_trim(keyspace: Keyspace, topic: Topic) -> Operation[TrimPlan]:
     unread: dict[str, int] = {}
     for slots in batches(range(topic.slots), SLOTS_AT_ONCE):
         for reply in (yield [streams.trim_plan(keyspace, topic, slot, LOOKED_AT) for slot in slots]):
-            long, old, last, left, ahead = reply
+            long, old, counted, last, left, ahead = reply
             gone = max(long, old)
             entries += gone
             nearly = nearly or (long > old and topic.trim is not Trim.EXACT)
-            at_least = at_least or old == LOOKED_AT
+            at_least = at_least or not counted
             unknown = unknown or (gone > 0 and not last)
             if last:
                 last_ms.append(EntryId.parse(last.decode()).ms)
