@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import random
 import time
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
@@ -81,6 +82,7 @@ class ClientCore:
         self._topics: dict[str, tuple[Topic, float]] = {}
         self._consumers: dict[str, Consumer] = {}
         self.sender = CallNumbers()
+        self.chance: Callable[[], float] = random.random
 
     def known_topic(self, name: str) -> Topic | None:
         """A definition read not long ago."""
@@ -101,7 +103,7 @@ class ClientCore:
         """The pull consumer of a topic, following its definition."""
         consumer = self._consumers.get(topic.name)
         if consumer is None or consumer.topic.slots != topic.slots:
-            consumer = self._consumers[topic.name] = Consumer(self.keyspace, topic)
+            consumer = self._consumers[topic.name] = Consumer(self.keyspace, topic, self.chance)
         consumer.topic = topic
         return consumer
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from heapq import merge
@@ -80,10 +81,10 @@ class Consumer:
     that was seen, or where more hints were wrong than are looked into; then more will be.
     """
 
-    def __init__(self, keyspace: Keyspace, topic: Topic) -> None:
+    def __init__(self, keyspace: Keyspace, topic: Topic, chance: Callable[[], float] = random.random) -> None:
         self.keyspace = keyspace
         self.topic = topic
-        self._hints = Hints(keyspace)
+        self._hints = Hints(keyspace, chance)
         self._turns = self._hints.turns
         self._spares = SPARES
         self._unused_permits = 0

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -57,9 +57,10 @@ class _Note(NamedTuple):
 class Hints:
     """What one consumer knows of the hints of one topic."""
 
-    def __init__(self, keyspace: Keyspace) -> None:
+    def __init__(self, keyspace: Keyspace, chance: Callable[[], float] = random.random) -> None:
         self._keyspace = keyspace
-        self.turns = Turns()
+        self._chance = chance
+        self.turns = Turns(chance)
         self._looked_all = False
         self._next_slot = 0
         self._look_at = 0.0
@@ -73,7 +74,7 @@ class Hints:
         wanted = min(most, CANDIDATES_MOST)
         # What is looked at may stand too high in the hint, and must keep no other slot out.
         read = wanted + min(len(slots), LOOKS_AT_ONCE) + len(without)
-        *found, (now_ms, heads, dues) = yield [*looks, _read(self._keyspace, topic, read)]
+        *found, (now_ms, heads, dues) = yield [*looks, _read(self._keyspace, topic, read, self._chance())]
         known = dict(_pairs(heads))
         later = known if topic.timed else dict(_pairs(dues))
         # Whatever the hint says: it may lie on another node, and a server that had to be taught the script has run the
@@ -193,8 +194,8 @@ def _noting(keyspace: Keyspace, topic: Topic, notes: Iterable[_Note]) -> list[Ca
     return [Call(script("hints_note"), keys, [timed, *(value for note in part for value in note)]) for part in some]
 
 
-def _read(keyspace: Keyspace, topic: Topic, most: int) -> Call:
-    args = [int(topic.timed), max(most, READ_LEAST), most, random.getrandbits(31), RETRIED_READ]
+def _read(keyspace: Keyspace, topic: Topic, most: int, chance: float) -> Call:
+    args = [int(topic.timed), max(most, READ_LEAST), most, int(chance * 2**31), RETRIED_READ]
     return Call(script("hints_read"), keyspace.hints(topic.name)[:2], args)
 
 

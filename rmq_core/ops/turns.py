@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from itertools import groupby, repeat
 from typing import TypeAlias
@@ -30,17 +30,21 @@ Head: TypeAlias = tuple[int, int, float, int, int]
 
 
 class Turns:
-    """Who has been served when, by one consumer of one topic; a slot has turns of its own at each level."""
+    """Who has been served when, by one consumer of one topic; a slot has turns of its own at each level.
 
-    def __init__(self) -> None:
+    ``chance``: numbers from 0 to 1, which choose between those never served.
+    """
+
+    def __init__(self, chance: Callable[[], float] = random.random) -> None:
+        self._chance = chance
         self._served: OrderedDict[tuple[int, int], int] = OrderedDict()
         self._number = 0
         # Many take once: of those, too, one in so many begins with a retried message.
-        self._owed = random.random()
+        self._owed = chance()
 
     def order(self, level: int, slot: int) -> float:
         """Of equals the least is next: who was never served, else who was not for the longest time."""
-        return self._served.get((level, slot)) or -random.random()
+        return self._served.get((level, slot)) or -self._chance()
 
     def serve(self, level: int, slot: int) -> None:
         """The slot has had its turn."""

@@ -234,10 +234,10 @@ def test_time_passes_as_told(queue: TestQueue) -> None:
     done: list[str] = []
     remind = Listener("reminder", lambda delivery: done.append(delivery.text))
     due_ms = queue.inspector.now_ms() + 3_600_000
-    queue.rmq.send_many("reminder", [FixedTimeMessage(name, due_ms) for name in ("a", "b")])
+    queue.rmq.send_many("reminder", [FixedTimeMessage(name, due_ms + n) for n, name in enumerate(("a", "b"))])
     queue.advance(minutes=59)
     assert queue.drain(remind) == Drained(done=0, failed=0)
-    queue.advance(minutes=1)
+    queue.advance(minutes=1, milliseconds=1)
     assert queue.drain(remind, at_most=1) == Drained(done=1, failed=0)
     (held,) = queue.rmq.take("reminder", timeout_ms=1_000)
     queue.advance(seconds=61)  # nobody settles it
@@ -255,6 +255,22 @@ def test_time_passes_as_told(queue: TestQueue) -> None:
             queue.advance(seconds=wrong)
     with pytest.raises(ConfigurationError, match="2255"):
         queue.advance(days=365 * 300)
+
+
+def order_of_a_drain() -> list[str]:
+    done: list[str] = []
+    with TestQueue() as queue:
+        queue.define(Topic("many", TopicKind.PRIORITY, slots=64))
+        queue.rmq.send_many("many", [PriorityMessage(f"m{n}", 20) for n in range(80)])
+        queue.drain(Listener("many", lambda delivery: done.append(delivery.text)), at_most=76)
+        done += [delivery.text for delivery in queue.rmq.take("many", 4)]
+    return done
+
+
+def test_equals_of_several_slots_come_in_the_same_order_each_time() -> None:
+    first = order_of_a_drain()
+    assert len(set(first)) == 80
+    assert all(order_of_a_drain() == first for _ in range(3))
 
 
 def bad(delivery: Delivery) -> None:
