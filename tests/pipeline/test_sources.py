@@ -11,6 +11,7 @@ import pytest
 
 from rmq_core import RMQ, PriorityMessage, Topic, TopicKind
 from rmq_core.embedded.redis import EmbeddedRedis
+from rmq_core.errors import ConfigurationError
 from rmq_core.pipeline.jobs.archive import archive
 from rmq_core.pipeline.sentences import sentence
 from rmq_core.pipeline.sources import bounding, register
@@ -79,7 +80,7 @@ def test_who_wants_some_columns_gets_these(spark: Any, client: RMQ, tmp_path: Pa
     assert sentence(caught.value) == "the option 'path' is missing: which archive to read"
 
 
-def test_what_nobody_wants_is_not_read(spark: Any, client: RMQ, redis_server: EmbeddedRedis, tmp_path: Path) -> None:
+def test_what_nobody_wants_is_not_read(spark: Any, client: RMQ, redis_server: EmbeddedRedis) -> None:
     be_busy(client)
     register(spark)
 
@@ -87,31 +88,86 @@ def test_what_nobody_wants_is_not_read(spark: Any, client: RMQ, redis_server: Em
         stats = redis_server.client().info("commandstats")
         return int(stats.get(f"cmdstat_{command}", {}).get("calls", 0))
 
-    def of(source: str, where: str) -> list[Any]:
-        return spark.read.options(**options_of(client)).format(source).load().where(where).drop("at_ms").collect()
+    def of(source: str, **options: str) -> list[Any]:
+        return spark.read.options(**options_of(client, **options)).format(source).load().drop("at_ms").collect()
 
-    dead, every = of("rmq_queues", "part = 'dead'"), of("rmq_queues", "true")
-    assert dead == [row for row in every if row.part == "dead"] != []
+    every = of("rmq_queues")
     before = [asked(each) for each in ("hscan", "zscan")]
-    assert of("rmq_queues", "part IN ('dead') AND topic = 'work'") == dead
+    dead = of("rmq_queues", parts="dead, prepare", topics="work")
+    assert dead == [row for row in every if row.topic == "work" and row.part in ("dead", "prepare")] != []
     scans = asked("zscan") - before[1]
-    assert (asked("hscan"), scans) == (before[0], client.topic("work").slots)
-    assert of("rmq_queues", f"part = 'dead' AND slot = {dead[0].slot} AND topic = 'work'")
-    assert asked("zscan") - before[1] == scans + 1
-    assert {row.part for row in of("rmq_queues", "part != 'dead' AND topic = 'work'")} >= {"store", "begin"}
-    assert of("rmq_queues", "topic = 'nowhere'") == []
-    assert asked("hscan") > before[0]
+    assert (asked("hscan"), scans) == (before[0], 2 * client.topic("work").slots)
+    slot, last = dead[0].slot, client.topic("work").slots - 1
+    here = of("rmq_queues", parts="dead", topics="work", slots=f"{slot}, {last}-4095")
+    assert here == [row for row in dead if row.part == "dead" and row.slot in (slot, last)] != []
+    assert asked("zscan") - before[1] == scans + len({slot, last})
+    assert {row.part for row in of("rmq_queues", parts="begin,end")} == {"begin", "end"}
 
     wanted, reads = transitions(client), asked("xrange")
-    here = of("rmq_journal", "topic = 'later'")
-    assert len(here) == sum(each[0] == "later" for each in wanted) > 0
-    assert asked("xrange") - reads == len({row.slot for row in here})
-    assert {row.slot for row in of("rmq_journal", "slot = 0 AND topic IN ('work', 'later')")} == {0}
+    here = of("rmq_journal", topics="later", slots="0")
+    assert len(here) == sum(each[:2] == ("later", 0) for each in wanted) > 0
+    assert asked("xrange") - reads == 1
+    for source, options, said in (
+        ("rmq_queues", {"parts": "dead,living"}, "there is no part 'living'"),
+        ("rmq_journal", {"parts": "dead"}, "'parts' is none"),
+    ):
+        with pytest.raises(Exception, match=said):
+            of(source, **options)
+    with pytest.raises(Exception, match="'slots' is none"):
+        stream = spark.readStream.options(**options_of(client, slots="0")).format("rmq_journal").load()
+        stream.writeStream.format("noop").trigger(availableNow=True).start().awaitTermination()
+
+
+def test_what_one_query_does_not_want_another_may(spark: Any, client: RMQ, tmp_path: Path) -> None:
+    """Spark plans one read for all that is made of a frame."""
+    be_busy(client)
+    register(spark)
     path = str(tmp_path / "archive")
     archive(spark, SourceOptions.read(options_of(client)), path)
-    archived = spark.read.format("rmq_archive").load(path)
-    assert archived.where("topic = 'later'").count() == len(here)
-    assert archived.where("topic = 'nowhere'").count() == 0
+    more(client, 1)
+    reader = spark.read.options(**options_of(client, path=path))
+    for source, where in (
+        ("rmq_queues", "part = 'dead'"),
+        ("rmq_queues", "topic IN ('work', NULL)"),
+        ("rmq_journal", "slot = 0"),
+        ("rmq_archive", "topic = 'later'"),
+        ("rmq_archive", "topic IN ('later', 'a\\0b')"),
+    ):
+        frame = reader.format(source).load()
+        names = [name for name in frame.columns if name not in ("at_ms", "position")]
+        frame = frame.select(*names)
+        every = frame.count()
+        some = frame.where(where)
+        few = some.count()
+        assert 0 < few < every, (source, where)
+        assert frame.count() == every
+        assert some.union(frame.where(f"NOT ({where})" if "NULL" not in where else "topic <> 'work'")).count() == every
+        frame.createOrReplaceTempView("seen")
+        counted = spark.sql(f"SELECT count(*), (SELECT count(*) FROM seen WHERE {where}) FROM seen").first()
+        assert tuple(counted) == (every, few)
+
+
+@pytest.mark.filterwarnings("ignore:the option retry_for_s:FutureWarning")
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("retry_for_ms", text) for text in ("nan", "inf", "-1", "1.5", "", "86400001", "²")),
+        *(("retry_for_s", text) for text in ("nan", "inf", "-1", "soon", "86401")),
+        *(("slots_per_partition", text) for text in ("0", "8.9", "4097", "1e3", "nan")),
+        *(("maxEntriesPerTrigger", text) for text in ("0", "1.5", "-3", "1000000001", "nan")),
+        *(("slots", text) for text in ("-1", "4096", "3-1", "a", "0-", "0-4096", "1,,2", ",", "\0", "²")),
+    ],
+)
+def test_an_option_is_what_it_must_be(name: str, value: str) -> None:
+    with pytest.raises(ConfigurationError, match=name):
+        SourceOptions.read({"url": "redis://localhost", name: value})
+
+
+def test_slots_are_named_alone_and_in_ranges() -> None:
+    def slots(text: str) -> tuple[int, ...]:
+        return SourceOptions.read({"url": "redis://localhost", "slots": text}).slots
+
+    assert (slots(""), slots(" 3 "), slots("12, 0-2,1"), slots("4095-4095")) == ((), (3,), (0, 1, 2, 12), (4095,))
 
 
 def test_the_notebook_runs(spark: Any, client: RMQ, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,8 +14,6 @@ def register(session: SparkSession) -> SparkSession:
     from rmq_core.pipeline.sources.journal import JournalSource
     from rmq_core.pipeline.sources.queues import QueuesSource
 
-    # Else Spark refuses sources that look at what is wanted before they read.
-    session.conf.set("spark.sql.python.filterPushdown.enabled", "true")
     for source in (QueuesSource, JournalSource, ArchiveSource):
         session.dataSource.register(source)
     return session

@@ -11,7 +11,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from rmq_core.errors import ConfigurationError
 from rmq_core.pipeline.archive_files import archive_files
 from rmq_core.pipeline.schemas import EVENTS, arrow, ddl
-from rmq_core.pipeline.sources.pruning import chosen, wanted
+from rmq_core.pipeline.sources.pruning import chosen
 
 if TYPE_CHECKING:
     import pyarrow
@@ -56,16 +56,8 @@ class ArchiveReader(DataSourceReader):
         self.topics = several or None
         self.since, self.until = _moment(options, "since"), _moment(options, "until")
 
-    def pushFilters(self, filters: list[Any]) -> list[Any]:
-        """Of topics that nobody wants, nothing is read."""
-        if (some := wanted(filters, ("topic",)).get("topic")) is not None:
-            self.topics = sorted(some if self.topics is None else some & {*self.topics})
-        return filters
-
     def partitions(self) -> list[InputPartition]:
         """The files that count."""
-        if self.topics == []:
-            return []
         return [File(file) for file in archive_files(self.path, self.topics, self.since, self.until)]
 
     def read(self, partition: InputPartition) -> Iterator[pyarrow.RecordBatch]:

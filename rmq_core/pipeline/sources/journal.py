@@ -19,8 +19,8 @@ from rmq_core.pipeline.schemas import EVENTS, ddl
 from rmq_core.pipeline.sources.bounding import bounded
 from rmq_core.pipeline.sources.decoding import batches, position_of
 from rmq_core.pipeline.sources.offsets import START, Offsets, id_of, journal_key, number_of, offset_of, since_of
-from rmq_core.pipeline.sources.options import SourceOptions, kind_of, slot_groups
-from rmq_core.pipeline.sources.pruning import chosen, wanted
+from rmq_core.pipeline.sources.options import SourceOptions, kind_of
+from rmq_core.pipeline.sources.pruning import chosen
 from rmq_core.transport.sync import Connection
 
 try:
@@ -52,11 +52,11 @@ class JournalSource(DataSource):
 
     def reader(self, schema: Any) -> DataSourceReader:
         """What the journals hold now."""
-        return JournalReader(SourceOptions.read(self.options), chosen(schema, EVENTS))
+        return JournalReader(SourceOptions.read(self.options).without("parts"), chosen(schema, EVENTS))
 
     def streamReader(self, schema: Any) -> DataSourceStreamReader:
         """What comes."""
-        return JournalStream(SourceOptions.read(self.options), chosen(schema, EVENTS))
+        return JournalStream(SourceOptions.read(self.options).without("parts", "slots"), chosen(schema, EVENTS))
 
 
 class Ranges(InputPartition):
@@ -73,13 +73,12 @@ def newest(connection: Connection, options: SourceOptions, topics: list[Topic]) 
     """The last entry of every slot that has one."""
     found: Offsets = {}
     for topic in topics:
-        asked = [
-            ("XREVRANGE", journal_key(options, topic.name, slot), "+", "-", "COUNT", 1) for slot in range(topic.slots)
-        ]
+        slots = options.slots_of(topic)
+        asked = [("XREVRANGE", journal_key(options, topic.name, slot), "+", "-", "COUNT", 1) for slot in slots]
         replies = connection.run(asked)
         found[topic.name] = {
             str(slot): f"{reply[0][0].decode()}:{reply[0][1][b'n'].decode()}"
-            for slot, reply in enumerate(replies)
+            for slot, reply in zip(slots, replies, strict=True)
             if reply
         }
     return found
@@ -120,7 +119,7 @@ def plan(options: SourceOptions, topics: list[Topic], start: Offsets, end: Offse
     planned: list[InputPartition] = []
     for topic in topics:
         ends, starts = end.get(topic.name, {}), start.get(topic.name, {})
-        for slots in slot_groups(topic, options.slots_per_partition):
+        for slots in options.groups_of(topic):
             ranges = [
                 (slot, id_of(starts.get(str(slot), START)), id_of(ends[str(slot)]))
                 for slot in slots
@@ -159,21 +158,12 @@ class JournalReader(DataSourceReader):
 
     def __init__(self, options: SourceOptions, names: list[str] | None = None) -> None:
         self.options, self.names = options, names
-        self.wanted: dict[str, frozenset[Any]] = {}
-
-    def pushFilters(self, filters: list[Any]) -> list[Any]:
-        """Of topics and slots that nobody wants, nothing is read."""
-        self.wanted = wanted(filters, ("topic", "slot"))
-        return filters
 
     def partitions(self) -> list[InputPartition]:
         """From the oldest entry to the newest there is at this moment."""
-        topics = [each for each in self.options.journaled() if each.name in self.wanted.get("topic", {each.name})]
+        topics = self.options.journaled()
         with self.options.connection() as connection:
             ends = newest(connection, self.options, topics)
-        if "slot" in self.wanted:
-            some = {str(slot) for slot in self.wanted["slot"]}
-            ends = {name: {slot: end for slot, end in of.items() if slot in some} for name, of in ends.items()}
         return plan(self.options, topics, {}, ends)
 
     def read(self, partition: InputPartition) -> Iterator[pyarrow.RecordBatch]:

@@ -1,32 +1,42 @@
-"""The options of both data sources, checked once."""
+"""The options of the sources over queues and journals, checked once."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from rmq_core.client.rmq import RMQ
 from rmq_core.errors import ConfigurationError
+from rmq_core.figures import digits
 from rmq_core.journal.archives import is_archive
 from rmq_core.journal.reader import READER
 from rmq_core.model.group import Group
 from rmq_core.model.states import former_name
-from rmq_core.model.topic import Topic, TopicKind
+from rmq_core.model.topic import MAX_SLOTS, Topic, TopicKind
 from rmq_core.protocol.keys import Keyspace
+from rmq_core.protocol.scripts import batches
 from rmq_core.queries import definitions, stored_groups
 from rmq_core.transport.redis_url import RedisURL
 from rmq_core.transport.sync import Connection
 
 SLOTS_PER_PARTITION = 8
 RETRY_FOR_MS = 15_000
+RETRY_FOR_MOST_MS = 86_400_000
 AHEAD_MS = 2
 """A group that is made right after another one is said to be so much younger than what it writes first, at most."""
+_DIGITS = re.compile(r"[0-9]{1,12}")
+_SLOTS = re.compile(r"([0-9]{1,4})(?:-([0-9]{1,4}))?")
 
 
 @dataclass(frozen=True)
 class SourceOptions:
     """``url``, ``namespace``; ``topics`` (comma-separated names; all without it); ``slots_per_partition``.
+
+    ``slots`` ("0-7, 12"; all without it), and of queues ``parts`` (comma-separated; all): nothing else is read. These
+    are options, and no `where`, for Spark plans one read for all that is made of a frame: what one query does not want
+    another may.
 
     ``reader``: of a stream of journals, the durable reader whose position it moves. Without one it moves none: it holds
     no journal back, and lets none be trimmed. ``maxEntriesPerTrigger``: so many entries at most make a batch of it.
@@ -39,6 +49,8 @@ class SourceOptions:
     retry_for_ms: int = RETRY_FOR_MS
     reader: str = ""
     max_entries: int = 0
+    slots: tuple[int, ...] = ()
+    parts: tuple[str, ...] = ()
 
     @classmethod
     def read(cls, options: Mapping[str, str]) -> SourceOptions:
@@ -47,17 +59,10 @@ class SourceOptions:
             raise ConfigurationError("the option 'url' is missing: which Redis to read")
         RedisURL(options["url"])
         Keyspace(options.get("namespace", "rmq"))
-        names = tuple(name.strip() for name in options.get("topics", "").split(",") if name.strip())
-        most = _number(options, "slots_per_partition", SLOTS_PER_PARTITION)
-        retry_ms = int(_number(options, "retry_for_ms", RETRY_FOR_MS))
+        retry_ms = _whole(options, "retry_for_ms", RETRY_FOR_MS, 0, RETRY_FOR_MOST_MS)
         if "retry_for_s" in options:
             former_name("the option retry_for_s", "retry_for_ms, in milliseconds,")
-            retry_ms = int(_number(options, "retry_for_s", RETRY_FOR_MS / 1000) * 1000)
-        if not 1 <= most <= 4096:
-            raise ConfigurationError(f"slots_per_partition must be from 1 to 4096, not {most}")
-        entries = _number(options, "maxEntriesPerTrigger", 0)
-        if "maxEntriesPerTrigger" in options and not 1 <= entries <= 1e9:
-            raise ConfigurationError(f"maxEntriesPerTrigger must be from 1 to 1,000,000,000, not {entries:g}")
+            retry_ms = _former_seconds(options["retry_for_s"])
         reader = options.get("reader", "").strip()
         if reader and READER.fullmatch(reader) is None:
             raise ConfigurationError(f"reader {reader!r} must be 1 to 100 letters, digits, '_', '.', ':' or '-'")
@@ -65,7 +70,24 @@ class SourceOptions:
             raise ConfigurationError(
                 f"reader {reader!r} is the name of a reader of ours: what it has done with is trimmed. Choose another"
             )
-        return cls(options["url"], options.get("namespace", "rmq"), names, int(most), retry_ms, reader, int(entries))
+        return cls(
+            options["url"],
+            options.get("namespace", "rmq"),
+            _names(options, "topics"),
+            _whole(options, "slots_per_partition", SLOTS_PER_PARTITION, 1, MAX_SLOTS),
+            retry_ms,
+            reader,
+            _whole(options, "maxEntriesPerTrigger", 0, 1, 1_000_000_000),
+            _slots(options.get("slots", "")),
+            _names(options, "parts"),
+        )
+
+    def without(self, *names: str) -> SourceOptions:
+        """The same. Raises `ConfigurationError` where some were given that what is read cannot follow."""
+        for name in names:
+            if getattr(self, name):
+                raise ConfigurationError(f"the option {name!r} is none of this source's: leave it out")
+        return self
 
     @property
     def keyspace(self) -> Keyspace:
@@ -102,6 +124,14 @@ class SourceOptions:
         groups = self._groups(replace(self, topics=()).definitions())
         return gone | {group.name: group.created_ms - AHEAD_MS for group in groups}
 
+    def slots_of(self, topic: Topic) -> list[int]:
+        """Those of a topic that are asked for."""
+        return [slot for slot in self.slots if slot < topic.slots] if self.slots else list(range(topic.slots))
+
+    def groups_of(self, topic: Topic) -> list[tuple[int, ...]]:
+        """The same, as many at a time as a partition has."""
+        return [tuple(some) for some in batches(self.slots_of(topic), self.slots_per_partition)]
+
     @contextmanager
     def connection(self) -> Iterator[Connection]:
         """A connection of the executor's own."""
@@ -112,18 +142,40 @@ class SourceOptions:
             connection.close()
 
 
-def _number(options: Mapping[str, str], name: str, default: float) -> float:
+def _names(options: Mapping[str, str], name: str) -> tuple[str, ...]:
+    return tuple(each.strip() for each in options.get(name, "").split(",") if each.strip())
+
+
+def _whole(options: Mapping[str, str], name: str, default: int, low: int, high: int) -> int:
+    if (text := options.get(name)) is None:
+        return default
+    value = int(text) if _DIGITS.fullmatch(text) else -1
+    if not low <= value <= high:
+        raise ConfigurationError(f"{name}={text!r} must be a whole number from {low} to {digits(high)}")
+    return value
+
+
+def _former_seconds(text: str) -> int:
     try:
-        return float(options.get(name, default))
+        seconds = float(text)
     except ValueError:
-        raise ConfigurationError(f"{name}={options[name]!r} must be a number") from None
+        seconds = -1
+    if not 0 <= seconds <= RETRY_FOR_MOST_MS / 1000:
+        raise ConfigurationError(f"retry_for_s={text!r} must be a number from 0 to {digits(RETRY_FOR_MOST_MS // 1000)}")
+    return int(seconds * 1000)
+
+
+def _slots(text: str) -> tuple[int, ...]:
+    found: set[int] = set()
+    for each in text.split(",") if text.strip() else ():
+        match = _SLOTS.fullmatch(each.strip())
+        first, last = (int(match[1]), int(match[2] or match[1])) if match else (0, MAX_SLOTS)
+        if not first <= last < MAX_SLOTS:
+            raise ConfigurationError(f"slots={text!r} must be numbers from 0 to {MAX_SLOTS - 1}, as in 0-7, 12")
+        found.update(range(first, last + 1))
+    return tuple(sorted(found))
 
 
 def kind_of(topic: Topic) -> str:
     """What the scores of its queues are: a group's are times, whatever its topic is."""
     return TopicKind.FIXED_TIME.value if topic.is_group else topic.kind.value
-
-
-def slot_groups(topic: Topic, most: int) -> list[tuple[int, ...]]:
-    """The topic's slots, so many at a time."""
-    return [tuple(range(first, min(first + most, topic.slots))) for first in range(0, topic.slots, most)]

@@ -1,8 +1,8 @@
-"""Only what somebody wants: ``.schema("topic string, id binary")``, ``.where("topic = 'mail'")``."""
+"""Only the columns that somebody wants: ``.schema("topic string, id binary")``."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from rmq_core.errors import ConfigurationError
@@ -20,16 +20,3 @@ def chosen(schema: Any, columns: Sequence[tuple[str, str, str]]) -> list[str]:
         if (wanted := field.dataType.simpleString()) != known[field.name]:
             raise ConfigurationError(f"the column {field.name!r} is a {known[field.name]}, not a {wanted}")
     return [field.name for field in schema]
-
-
-def wanted(filters: Iterable[Any], names: Sequence[str]) -> dict[str, frozenset[Any]]:
-    """By column the values that filters of Spark's leave, of those columns of which they name some. The filters must
-    still be looked at: whatever else they say, Spark knows."""
-    from pyspark.sql.datasource import EqualTo, In
-
-    found: dict[str, frozenset[Any]] = {}
-    for each in filters:
-        if isinstance(each, (EqualTo, In)) and len(each.attribute) == 1 and each.attribute[0] in names:
-            values = frozenset([each.value] if isinstance(each, EqualTo) else each.value)
-            found[each.attribute[0]] = found.get(each.attribute[0], values) & values
-    return found

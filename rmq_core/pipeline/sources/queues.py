@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
-from rmq_core.errors import PipelineError, ScriptFailed
+from rmq_core.errors import ConfigurationError, PipelineError, ScriptFailed
 from rmq_core.model.stats import Counters, number
 from rmq_core.model.topic import Topic
 from rmq_core.pipeline.schemas import PARTS, QUEUES, SCORED, arrow, ddl
 from rmq_core.pipeline.sources.decoding import whole
-from rmq_core.pipeline.sources.options import SourceOptions, slot_groups
-from rmq_core.pipeline.sources.pruning import chosen, wanted
+from rmq_core.pipeline.sources.options import SourceOptions
+from rmq_core.pipeline.sources.pruning import chosen
 from rmq_core.protocol.keys import Keyspace, SlotKeys
 from rmq_core.protocol.scripts import Call, script
 from rmq_core.queries.trash import Trashed
@@ -65,27 +65,22 @@ class Slots(InputPartition):
 
 
 class QueuesReader(DataSourceReader):
-    """One partition per group of slots. ``names``: the columns that are wanted; None: all."""
+    """One partition per group of slots. ``names``: the columns that are wanted; None: all. Raises
+    `ConfigurationError` where a part is asked for that there is not."""
 
     def __init__(self, options: SourceOptions, names: list[str] | None = None) -> None:
+        if unknown := {*options.parts} - {*PARTS, *EDGES}:
+            raise ConfigurationError(f"there is no part {min(unknown)!r}; there are {', '.join((*PARTS, *EDGES))}")
         self.options, self.names = options, names
-        self.wanted: dict[str, frozenset[Any]] = {}
-
-    def pushFilters(self, filters: list[Any]) -> list[Any]:
-        """Of topics, slots and parts that nobody wants, nothing is read."""
-        self.wanted = wanted(filters, ("topic", "slot", "part"))
-        return filters
 
     def partitions(self) -> list[InputPartition]:
         """Of every topic asked for, and its groups; of a stream itself only what its ledger says."""
         planned: list[InputPartition] = []
         for topic in self.options.journaled():
             there = EDGES if topic.is_stream else (*PARTS, *EDGES)
-            parts = tuple(part for part in there if part in self.wanted.get("part", there))
-            groups = slot_groups(topic, self.options.slots_per_partition)
-            for slots in [] if topic.name not in self.wanted.get("topic", {topic.name}) else groups:
-                some = tuple(slot for slot in slots if slot in self.wanted.get("slot", slots))
-                planned += [Slots(topic, some, parts)] if some and parts else []
+            parts = tuple(part for part in there if part in (self.options.parts or there))
+            if parts:
+                planned += [Slots(topic, slots, parts) for slots in self.options.groups_of(topic)]
         return planned
 
     def read(self, partition: InputPartition) -> Iterator[pyarrow.RecordBatch]:
