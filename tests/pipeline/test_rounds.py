@@ -71,10 +71,15 @@ def test_a_round_in_which_nothing_moved_repeats_the_last_report(
         [("ZADD", store(client), "XX", 7, client.connection.run([("ZRANGE", store(client), 0, 0)])[0][0])]
     )
     assert several.reconcile_news(inputs) is None
+    asked = several.reconcile_news(replace(inputs, options=replace(inputs.options, topics=("work",)), anew=True))
+    assert asked and asked["counts"]["altered"] == 1
+    after = several.reconcile_news(inputs)
+    assert after and after["counts"]["altered"] == 1, "what somebody was told a moment ago is not taken back"
+    assert several.reconcile_news(inputs) is None
     monkeypatch.setattr(rounds, "WHOLE_EVERY_S", 0.0)
     monkeypatch.setattr(rounds, "WHOLE_SHARE", 0)
     whole = several.reconcile_news(inputs)
-    assert whole and whole["counts"]["altered"] == 1 and whole["changes"]["altered"]["appeared"] == 1
+    assert whole and whole["counts"]["altered"] == 1 and whole["changes"]["altered"]["stayed"] == 1
 
 
 def test_a_look_tells_what_moves_and_when_something_will_be_late(client: RMQ, inputs: Inputs) -> None:

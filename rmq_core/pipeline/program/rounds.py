@@ -2,7 +2,7 @@
 
 Before a run every slot is looked at (`look`). Where that is as it was before the last one, so is the report, and it is
 not made again. Values that somebody changed by hand in a slot that does not move are in no such look, so now and then
-all queues are compared whatever it says, and whenever a person asks (`Inputs.anew`).
+all queues are compared whatever it says, and whenever a person asks (`Inputs.anew`); after that by whoever runs next.
 """
 
 from __future__ import annotations
@@ -70,10 +70,12 @@ class Rounds:
     def reconcile_news(self, inputs: Inputs, progress: Progress = QUIET) -> dict[str, Any] | None:
         """The same; None, and no report, where nothing has moved."""
         began, kind, read = time.monotonic(), _kind(inputs), self._inputs_now(inputs)
+        if inputs.anew or inputs.from_scratch:  # it may find what no look shows: then no other may say less
+            self._last.clear()
         with progress.stage("look"):
             seen = look(inputs.options, inputs.stuck_ms, inputs.overdue_ms)
         last = self._last.pop(kind, None)
-        known = last and not inputs.anew and last.holds_s > 0 and read is not None and last.read == read
+        known = last and last.holds_s > 0 and read is not None and last.read == read
         same = last and known and seen.is_as(last.seen)
         if last and same and (_folder(inputs) / last.summary["run"] / SUMMARY).exists():
             self._last[kind] = last
