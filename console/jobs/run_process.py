@@ -17,6 +17,7 @@ from django.utils.translation import gettext
 from console.clock import now_ms
 from console.jobs import kept_program
 from console.models import Reconciliation
+from console.models.pipeline import STAGE_COSTS
 from console.models.progress import WorkState as State
 from console.usecases.audit import complete_run
 from console.usecases.runs import clean, erasing, run_places, run_reports
@@ -135,7 +136,8 @@ class Runner:
         stages = self.run.stages
         if not stages or stages[-1][0] != name:
             stages.append([name, now_ms(), done, total])
-        stages[-1][2:] = [done, total]
+        cost = {each: int(report[each]) for each in STAGE_COSTS if each in report}
+        stages[-1][2:] = [done, total, cost] if cost else [done, total]
         self.run.percent = max(self.run.percent, min(99, int(report.get("percent", 0))))
 
     def _save(self, force: bool = False) -> bool:

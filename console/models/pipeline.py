@@ -15,6 +15,7 @@ from console.models.progress import InProgress, WorkState
 
 WITHOUT = "without_journal"
 """In a run's summary: topics it says nothing of, for their journal is off."""
+STAGE_COSTS = ("rows", "read_bytes", "shuffled_bytes")
 
 
 class Kind(models.TextChoices):
@@ -52,8 +53,9 @@ class Reconciliation(InProgress, models.Model):
     """One run of a job: a reconciliation, or an archive, restore or erasure.
 
     `topics` empty: all. Whoever runs it writes `runner` and `due_ms` (epoch ms by the console's clock); from `due_ms`
-    on it is taken for dead. `stages`: [[name, started_ms, done, total], …] as far as it has come. `complete` false:
-    something was missing in the journals, so nothing is said about that part.
+    on it is taken for dead. `stages`: [[name, started_ms, done, total, cost], …] as far as it has come; `cost`: of
+    `STAGE_COSTS` what is known, once the stage is over. `complete` false: something was missing in the journals, so
+    nothing is said about that part.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -128,6 +130,7 @@ class Finding(models.Model):
     slot = models.IntegerField(null=True)
     ident = models.TextField(blank=True, help_text="In its printable form.")
     evidence = JSONField(default=dict)
+    cause = models.CharField(max_length=100, default="")
     repair = models.CharField(max_length=20, default="none")
     operation = models.UUIDField(null=True, help_text="What was started to repair it.")
 

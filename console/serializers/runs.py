@@ -6,7 +6,7 @@ from typing import Any
 
 from console.clock import ms_of
 from console.models import Finding, PipelineSchedule, Reconciliation
-from console.models.pipeline import WITHOUT
+from console.models.pipeline import STAGE_COSTS, WITHOUT
 
 TREND_TOPICS = 100
 FIGURES = (
@@ -107,8 +107,10 @@ def _stages(stages: list[Any]) -> list[dict[str, Any]]:
     found = []
     for each in stages:
         match each:
-            case [str(name), int(ms), int(done), int(total)]:
-                found.append({"name": name, "since_ms": ms, "done": done, "total": total})
+            case [str(name), int(ms), int(done), int(total), *costs]:
+                cost = costs[0] if costs and isinstance(costs[0], dict) else {}
+                known = {each: cost.get(each) for each in STAGE_COSTS}
+                found.append({"name": name, "since_ms": ms, "done": done, "total": total, **known})
     return found
 
 
@@ -167,6 +169,7 @@ def finding_json(finding: Finding, payload: bool, repaired_by: str | None = None
         "slot": finding.slot,
         "id": (finding.ident or None) if payload else None,
         "evidence": evidence,
+        "cause": finding.cause,
         "repair": finding.repair,
         "operation": str(finding.operation) if finding.operation else None,
     }

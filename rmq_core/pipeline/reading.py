@@ -48,6 +48,15 @@ class StoredTables:
         frame.write.mode("overwrite").option("compression", "snappy").parquet(f"{self.folder}/{name}")
         return self.put(name, self.session.read.schema(frame.schema).parquet(f"{self.folder}/{name}"))
 
+    def write_counted(self, name: str, frame: DataFrame) -> tuple[DataFrame, int]:
+        """The same, and how many rows it has."""
+        from pyspark.sql import Observation
+        from pyspark.sql import functions as F
+
+        seen = Observation(name)
+        stored = self.write(name, frame.observe(seen, F.count(F.lit(1)).alias("rows")))
+        return stored, int(seen.get["rows"])
+
     def write_seldom(self, name: str, frame: DataFrame) -> DataFrame:
         """The same for one that mostly has no rows: then Spark leaves out what follows from it (see `has_rows`)."""
         stored = self.write(name, frame)

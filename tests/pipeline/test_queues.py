@@ -158,8 +158,8 @@ def test_a_key_that_somebody_has_overwritten_is_named(client: RMQ, redis_server:
 def test_bad_options_and_unknown_topics_are_refused(spark: Any, client: RMQ) -> None:
     for options, said in (
         ({"topics": "nobody"}, "topic 'nobody' is not defined"),
-        ({"slots_per_partition": "many"}, "slots_per_partition='many' must be a number"),
-        ({"slots_per_partition": "0"}, "slots_per_partition must be from 1 to 4096"),
+        ({"slots_per_partition": "many"}, "slots_per_partition must be a whole number from 1 to 4096, not 'many'"),
+        ({"slots_per_partition": "0"}, "slots_per_partition must be a whole number from 1 to 4096"),
     ):
         with pytest.raises(Exception, match="rmq_core") as caught:
             rows(spark, client, **options)

@@ -173,6 +173,11 @@ def test_a_program_does_run_after_run_in_one_session(
     stages = [{each.get("stage") for each in said[first:last]} for first, last in pairwise([0, *ends])]
     assert {"start", "archive"} <= stages[0] and {"look", "snapshot", "report"} <= stages[1]
     assert stages[3] - {None} == {"look"}, "nothing has moved"
+    ended = {
+        each["stage"]: each for each in said[ends[0] : ends[1]] if "stage" in each and each["done"] == each["total"]
+    }
+    assert ended["snapshot"]["rows"] >= 10 and ended["journals"]["rows"] == 0, "which is archived"
+    assert ended["replay"]["read_bytes"] > 0 and ended["replay"]["shuffled_bytes"] >= 0
     assert json.loads((Path(inputs.reports) / "two" / "summary.json").read_text())["same_as"] == "one"
     assert {"look", "snapshot", "report"} <= stages[4], "but somebody asks"
     assert "same_as" not in json.loads((Path(inputs.reports) / "three" / "summary.json").read_text())

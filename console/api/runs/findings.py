@@ -41,6 +41,7 @@ class FindingShown(Schema):
     slot: int | None
     id: str | None
     evidence: dict[str, Any]
+    cause: str
     repair: str
     operation: str | None
 
@@ -103,6 +104,7 @@ def findings(
     kind: str = Word,
     topic: str = Word,
     repair: str = Word,
+    cause: str = Word,
     open: bool = False,
     limit: Limit = 50,
     cursor: str | None = Before,
@@ -110,9 +112,10 @@ def findings(
     """`open`: only those that nobody has started to repair. `repaired_by` in `evidence`: it came back after this
     operation, a repair of one of the ten runs before."""
     caller = looker(request)
-    query = ("findings", str(ident), kind, topic, repair, str(open))
+    query = ("findings", str(ident), kind, topic, repair, cause, str(open))
     after = 0 if cursor is None else number_in(cursor, *query)
-    wanted = {name: value for name, value in (("kind", kind), ("topic", topic), ("repair", repair)) if value}
+    words = {"kind": kind, "topic": topic, "repair": repair, "cause": cause}
+    wanted = {name: value for name, value in words.items() if value}
     run = run_of(caller, ident)
     rows = Finding.objects.filter(run=run, **wanted)
     if open:

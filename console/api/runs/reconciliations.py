@@ -60,10 +60,16 @@ class RunBody(Strict):
 
 
 class Stage(Schema):
+    """Once it is over, and where it counts them: its `rows`, the bytes of files it read, and those that its tasks
+    handed on to others."""
+
     name: str
     since_ms: int
     done: int
     total: int
+    rows: int | None
+    read_bytes: int | None
+    shuffled_bytes: int | None
 
 
 class Waited(Schema):
@@ -112,14 +118,23 @@ class Runs(Schema):
     as_of_ms: int
 
 
+class CauseCount(Schema):
+    """`cause`: `with_server`, `counters`, or a name and values out of the evidence, as in `what:due_ms,priority`."""
+
+    cause: str
+    n: int
+
+
 class Group(Schema):
-    """Findings of one kind, topic and repair: `n` of them, `open` of which nobody has started to repair."""
+    """Findings of one kind, topic and repair: `n` of them, `open` of which nobody has started to repair; and the most
+    frequent `causes`."""
 
     kind: str
     topic: str
     repair: str
     n: int
     open: int
+    causes: list[CauseCount]
 
 
 class Waits(Schema):

@@ -20,6 +20,7 @@ from console.models import Finding, Reconciliation
 from console.models.pipeline import WITHOUT
 from console.serializers.text import csv_lines, json_lines
 from console.usecases.runs import run_places
+from console.usecases.runs.causes import CAUSE_MAX, cause_of
 from console.usecases.runs.engine_repairs import KINDS
 from rmq_core.model.ids import id_to_text
 from rmq_core.model.text import shown
@@ -129,14 +130,15 @@ def _summary(folder: Path) -> dict[str, Any]:
 
 def _finding(run: Reconciliation, row: dict[str, Any]) -> Finding:
     repair = str(row.get("repair") or "none")
-    slot = row.get("slot")
+    slot, evidence = row.get("slot"), _evidence(row.get("evidence"))
     return Finding(
         run=run,
         kind=shown(str(row.get("kind") or "unknown"), 60),
         topic=shown(str(row.get("topic") or ""), 100),
         slot=slot if type(slot) is int and 0 <= slot < MAX_SLOTS else None,
         ident=_ident(row.get("id")) or "",
-        evidence=_evidence(row.get("evidence")),
+        evidence=evidence,
+        cause=shown(cause_of(evidence), CAUSE_MAX),
         repair=repair if repair in REPAIRS else "none",
     )
 

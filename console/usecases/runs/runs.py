@@ -40,6 +40,8 @@ EVERY_LEAST_MS, EVERY_MOST_MS = 60_000, 366 * 86_400_000
 WORDS = {"restore": "restore", "erase": "erase"}
 """To be typed, where a run changes what cannot be had back."""
 GROUPS_MOST = 500
+CAUSES_MOST, CAUSES_READ = 8, 4_000
+"""Of each group; of all together."""
 TREND = 60
 
 
@@ -238,9 +240,18 @@ def may_see_schedule(user: User, schedule: PipelineSchedule) -> bool:
 
 
 def groups_of(run: Reconciliation) -> list[dict[str, Any]]:
-    """How many findings there are of each kind, topic and repair; `open`: nobody has started to repair them."""
-    groups = run.found.values("kind", "topic", "repair").annotate(n=Count("pk"), open=Count("pk", Q(operation=None)))
-    return [dict(each) for each in groups.order_by("kind", "topic", "repair")[:GROUPS_MOST]]
+    """How many findings there are of each kind, topic and repair; `open`: nobody has started to repair them; `causes`:
+    the most frequent ones that their evidence names."""
+    key = ("kind", "topic", "repair")
+    groups = run.found.values(*key).annotate(n=Count("pk"), open=Count("pk", Q(operation=None))).order_by(*key)
+    named = run.found.exclude(cause="").values(*key, "cause").annotate(n=Count("pk")).order_by("-n", "cause")
+    causes: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    for each in named[:CAUSES_READ]:
+        causes.setdefault(tuple(each[name] for name in key), []).append({"cause": each["cause"], "n": each["n"]})
+    return [
+        {**each, "causes": causes.get(tuple(each[name] for name in key), [])[:CAUSES_MOST]}
+        for each in groups[:GROUPS_MOST]
+    ]
 
 
 def trend(user: User, most: int = TREND) -> list[Reconciliation]:

@@ -79,7 +79,7 @@ def archive(
     with ArchiveLock(options) as lock, plain_errors("the archive stopped"):
         run = _Run(session, options, kept, lock, every_ms, compacting)
         run.begin()
-        with progress.stage("archive", session):
+        with progress.stage("archive", session) as step:
             try:
                 if every_ms is not None or run.has_news():  # a stream costs seconds before it reads anything
                     with_retries(run.go)
@@ -87,7 +87,8 @@ def archive(
                 if NOT_THERE in str(error):
                     raise PipelineError(f"the archive stopped: {NOT_THERE} {WHERE_STREAMS_ARE}") from error
                 raise
-        done = run.done if hasattr(session, "_jsparkSession") else _written_behind(kept, run.before)
+            done = run.done if hasattr(session, "_jsparkSession") else _written_behind(kept, run.before)
+            step.rows = done["rows"]
         run.move()
         with progress.stage("compact", session):
             run.compact()

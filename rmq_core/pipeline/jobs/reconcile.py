@@ -100,17 +100,19 @@ def _reported(
     ledger = None
     if inputs.ledgers:  # before anything else: what is promised later has not been sent yet
         ledger = _ledger(session, inputs, names, kept)
-    with progress.stage("snapshot", session):
-        snapshot = kept.write("snapshot", load(session, inputs.options, "rmq_queues"))
-    with progress.stage("journals", session):
-        journal = kept.write("journal", load(session, inputs.options, "rmq_journal"))
+    with progress.stage("snapshot", session) as step:
+        snapshot, in_queues = kept.write_counted("snapshot", load(session, inputs.options, "rmq_queues"))
+        step.rows = in_queues
+    with progress.stage("journals", session) as step:
+        journal, in_journals = kept.write_counted("journal", load(session, inputs.options, "rmq_journal"))
+        step.rows = in_journals
         archive = Archive(session, inputs.archive).pinned() if inputs.archive else None
         history = History(session, names, archive, journal, inputs.options.deletions())
         committed = positions.committed(inputs.options, topics, inputs.archive)
         readers = small(session, committed, gaps.READERS)
         reached = small(session, archive.reached() if archive else [], gaps.REACHED)
     history.open({"*": "asked"} if inputs.from_scratch else {})
-    is_little = ledger is None and _is_little(snapshot, journal, history)
+    is_little = ledger is None and history.entries_behind() <= FEW_ENTRIES and in_queues + in_journals <= FEW_ROWS
     with ExitStack() as during:
         if is_little:
             during.enter_context(few_rows(session))
@@ -126,10 +128,6 @@ def _reported(
             if ledger is not None and ledger.says_contents:
                 described["of_ledger"]["contents"] = contents.as_json(kept.read("contents"), written)
             return report.summarize(session, inputs.reports, run, started_ms, written, described, kept.folder, read)
-
-
-def _is_little(snapshot: DataFrame, journal: DataFrame, history: History) -> bool:
-    return history.entries_behind() <= FEW_ENTRIES and snapshot.count() + journal.count() <= FEW_ROWS
 
 
 def _held(

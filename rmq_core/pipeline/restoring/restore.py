@@ -191,7 +191,7 @@ def _put(
     """Puts copies (of `repair_data.copies`) into queues; returns ``found`` with what was done."""
     from pyspark.sql import functions as F
 
-    with progress.stage("restore", session):
+    with progress.stage("restore", session) as step:
         if dry_run:
             counts = _by_topic(_counted(wanted, inline=inline))
             known = (n for each in counts.values() for state, n in each.items() if state != WITHOUT_CONTENT)
@@ -205,7 +205,8 @@ def _put(
         rows = rows.sortWithinPartitions("of_slot", "of_message").select(*COLUMNS)
         put = rows.mapInArrow(putter(options, topics, since_ms, before, inline=inline), RESULT)
         counts = _by_topic(put.groupBy("topic", "what").agg(F.sum("copies").alias("copies")))
-    restored, present = (sum(each.pop(what, 0) for each in counts.values()) for what in (RESTORED, PRESENT))
+        restored, present = (sum(each.pop(what, 0) for each in counts.values()) for what in (RESTORED, PRESENT))
+        step.rows = restored
     unknown = _all(counts, WITHOUT_CONTENT)
     return replace(found, counts=counts, without_content=unknown, restored=restored, present=present)
 

@@ -151,7 +151,7 @@ def _whole(options: Mapping[str, str], name: str, default: int, low: int, high: 
         return default
     value = int(text) if _DIGITS.fullmatch(text) else -1
     if not low <= value <= high:
-        raise ConfigurationError(f"{name}={text!r} must be a whole number from {low} to {digits(high)}")
+        raise ConfigurationError(f"{name} must be a whole number from {low} to {digits(high)}, not {text!r:.40}")
     return value
 
 

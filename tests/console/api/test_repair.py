@@ -23,7 +23,9 @@ def run(queue: Queue, db: None) -> Reconciliation:
     for ident in ("left", "back"):
         queue.dead(ident)
         slot = slot_for(ident.encode(), 4)
-        Finding.objects.create(run=made, kind="not_done", repair="requeue_dead", topic="orders", slot=slot, ident=ident)
+        about = {"kind": "not_done", "repair": "requeue_dead", "topic": "orders", "slot": slot}
+        cause = "last_event:died" if ident == "left" else ""
+        Finding.objects.create(run=made, **about, ident=ident, cause=cause)
     queue.control.requeue("orders", ["back"])
     return made
 
@@ -42,7 +44,10 @@ def test_a_repair_is_looked_at_and_started(queue: Queue, run: Reconciliation, op
     assert answer["Location"] == f"/api/v1/operations/{operation['id']}"
     detail = operator.ok("GET", path)
     group = {"kind": "not_done", "topic": "orders", "repair": "requeue_dead"}
-    assert detail["groups"] == [{**group, "n": 2, "open": 0}]
+    assert detail["groups"] == [{**group, "n": 2, "open": 0, "causes": [{"cause": "last_event:died", "n": 1}]}]
+    (caused,) = operator.ok("GET", f"{path}/findings?cause=last_event:died")["findings"]
+    assert (caused["id"], caused["cause"]) == ("left", "last_event:died")
+    assert operator.ok("GET", f"{path}/findings?cause=with_server")["count"] == 0
     listed = operator.ok("GET", f"{path}/findings")
     assert listed["count"] == 2 and {each["operation"] for each in listed["findings"]} == {operation["id"]}
     assert operator.ok("GET", f"{path}/findings?open=true") == {"findings": [], "next": None, "count": 0}

@@ -82,6 +82,13 @@ def test_from_the_button_to_the_repair(stack: Stack, open_page: Callable[..., Pa
     expect(page.locator(".rc-findings tbody tr").filter(has_text="Gap")).to_contain_text(
         "archive the topic on schedule"
     )
+    expect(progress).to_contain_text(re.compile(r"Reading the queues [^·]+ · \d+ rows"))
+    page.get_by_title("Show these findings alone").click()
+    expect(page.locator(".rc-findings tbody tr")).to_have_count(1)
+    page.wait_for_url("**/?*cause=reason%3Atrimmed*")
+    page.get_by_label("Cause").select_option("All causes")
+    page.get_by_label("Kind").select_option("All kinds")
+    page.get_by_label("Topic", exact=True).select_option("All topics")
     facts = page.locator(".rc-pairs")
     expect(facts).to_contain_text("flights.csv · 2 rows are about other topics (gate-close) and were left out.")
     # Where no whole journal proves that it is not lost, it stays.

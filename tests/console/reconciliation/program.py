@@ -19,7 +19,7 @@ from pyarrow import parquet
 FINDINGS = [
     ("orphan_body", "orders", 1, b"ghost", {"queues": [], "at_ms": 5}, "drop_orphan"),
     ("stuck_in_prepare", "orders", 2, b"late", {"taken_ms": 1}, "requeue"),
-    ("lost", "orders", 3, b"gone", {"score": 7, "error": "secret"}, "send_again"),
+    ("lost", "orders", 3, b"gone", {"score": 7, "error": "secret", "missing": ["waiting"]}, "send_again"),
     ("slot_ledger", "orders", 0, None, {"gap": 1}, "none"),
 ]
 
@@ -49,6 +49,8 @@ def work(arguments: list[str]) -> int:
     how = os.environ.get("RUN_AS", "well")
     for at, stage in enumerate(("snapshot", "replay", "report")):
         print(json.dumps({"stage": stage, "done": 1, "total": 2, "percent": 30 * at}), flush=True)
+        cost = {"rows": 7, "read_bytes": 2_048, "shuffled_bytes": 0} if stage == "snapshot" else {}
+        print(json.dumps({"stage": stage, "done": 2, "total": 2, "percent": 30 * at + 30} | cost), flush=True)
     if how == "lines":
         print("{not json", flush=True)
     if how == "fails":

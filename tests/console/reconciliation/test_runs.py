@@ -20,11 +20,13 @@ from console.errors import BadRequest
 from console.jobs import runs as jobs
 from console.jobs.run_process import Runner
 from console.models import AuditEntry, Finding, PipelineSchedule, Reconciliation
+from console.models.pipeline import STAGE_COSTS
 from console.options import options
 from console.serializers import runs as shapes
 from console.usecases import job_queue
 from console.usecases.actor import Actor
 from console.usecases.runs import run_places, run_reports, runs
+from console.usecases.runs.causes import cause_of
 from console.usecases.runs.runs import RunRequest
 from tests.console.api.conftest import Caller, make_token, problem
 from tests.console.reconciliation.conftest import Office
@@ -35,14 +37,36 @@ def test_a_run_tells_its_stages_and_takes_its_report_in(office: Office) -> None:
     run = office.do(reason="monday", topics=("orders",))
     assert (run.state, run.percent, run.error) == ("done", 100, "")
     assert [stage[0] for stage in run.stages] == ["snapshot", "replay", "report", "console"]
+    costs = [{name: each[name] for name in STAGE_COSTS} for each in shapes.run_json(run)["stages"]]
+    assert costs[0] == {"rows": 7, "read_bytes": 2_048, "shuffled_bytes": 0}
+    assert costs[1:] == [dict.fromkeys(STAGE_COSTS)] * 3
     assert (run.complete, run.findings, run.listed) == (True, 4, 4)
     assert run.tables[0]["lateness_p99_ms"] == 12
     found = {each.kind: each for each in Finding.objects.filter(run=run)}
     assert (found["orphan_body"].ident, found["orphan_body"].slot) == ("ghost", 1)
     assert found["lost"].evidence["score"] == 7 and found["slot_ledger"].ident == ""
+    causes = {each["kind"]: each["causes"] for each in runs.groups_of(run)}
+    assert causes.pop("lost") == [{"cause": "missing:waiting", "n": 1}] and not any(causes.values())
     entry = AuditEntry.objects.get()
     assert (entry.action, entry.result, entry.reason, entry.topic) == ("reconcile", "done", "monday", "orders")
     assert entry.detail["run"] == str(run.pk)
+
+
+@pytest.mark.parametrize(
+    ("evidence", "cause"),
+    [
+        ({"what": ["priority", "due_ms"], "last_event": "sent"}, "what:due_ms,priority"),
+        ({"missing": ["waiting"], "with_server": True}, "with_server"),
+        ({"missing": [], "extra": ["dead"]}, "extra:dead"),
+        ({"reason": "trimmed"}, "reason:trimmed"),
+        ({"event": "taken", "message": "secret"}, "event:taken"),
+        ({"gap": 0, "counters": {"acked": 1}}, "counters"),
+        ({"gap": 1, "counters": None, "why": "…", "error": "secret"}, ""),
+        ({"what": {"odd": 1}, "missing": 7, "reason": "r" * 500}, "reason:" + "r" * 93),
+    ],
+)
+def test_the_cause_of_a_finding_is_what_its_evidence_names(evidence: dict[str, Any], cause: str) -> None:
+    assert cause_of(evidence) == cause
 
 
 def test_a_run_that_has_not_begun_says_for_what_it_waits(office: Office) -> None:

@@ -2,7 +2,7 @@
 import { param, setParams } from "../core/address.js";
 import { get, post } from "../core/api.js";
 import { byId, h, replace, setText } from "../core/dom.js";
-import { count, duration, time } from "../core/format.js";
+import { bytes, count, duration, exact, time } from "../core/format.js";
 import "../core/keys.js";
 import { page } from "../core/page.js";
 import { fill, gettext, messageOf, ngettext } from "../core/text.js";
@@ -127,10 +127,23 @@ function showStages() {
         "li",
         {},
         STAGES[stage.name] ?? stage.name,
-        h("span", { class: "rc-muted" }, ` ${duration(Math.max(0, until - stage.since_ms))}`),
+        h(
+          "span",
+          { class: "rc-muted" },
+          ` ${[duration(Math.max(0, until - stage.since_ms)), ...costs(stage)].join(" · ")}`,
+        ),
       );
     }),
   );
+}
+
+/** What a stage that is over has read, and handed on from task to task. */
+function costs(/** @type {Api.Stage} */ { rows, read_bytes, shuffled_bytes }) {
+  return [
+    rows === null ? "" : fill(ngettext("%(n)s row", "%(n)s rows", rows), { n: exact(rows) }),
+    read_bytes ? fill(gettext("%(bytes)s of files"), { bytes: bytes(read_bytes) }) : "",
+    shuffled_bytes ? fill(gettext("%(bytes)s between tasks"), { bytes: bytes(shuffled_bytes) }) : "",
+  ].filter(Boolean);
 }
 
 function showButtons() {
@@ -164,4 +177,4 @@ function showFigures() {
 }
 
 // The address keeps the filter, so a link shows the same findings.
-found.filter({ kind: param("kind"), topic: param("topic") }, (values) => setParams(values));
+found.filter({ kind: param("kind"), topic: param("topic"), cause: param("cause") }, (values) => setParams(values));

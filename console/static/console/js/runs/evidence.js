@@ -115,7 +115,8 @@ export function shown(/** @type {string} */ name, /** @type {any} */ value) {
   return typeof value === "number" ? exact(value) : String(value);
 }
 
-function inWords(/** @type {Record<string, string>} */ words, /** @type {any} */ value) {
+/** The word for a value; without one, the value. */
+export function inWords(/** @type {Record<string, string>} */ words, /** @type {any} */ value) {
   return Object.hasOwn(words, value) ? words[value] : String(value);
 }
 

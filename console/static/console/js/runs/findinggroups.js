@@ -1,10 +1,12 @@
-// Findings by kind and topic, with a repair of each; of a kind in several topics first one for all of them.
+// Findings by kind, topic and cause, with a repair of each kind; of one in several topics first one for all of them.
 import { h } from "../core/dom.js";
 import { exact } from "../core/format.js";
 import { fill, gettext, ngettext } from "../core/text.js";
+import { causeWords } from "./causes.js";
 import { FINDINGS, REPAIRS } from "./runwords.js";
 
 /** @typedef {(request: { repair: string, kind: string, topic?: string }, label: string) => Node} Button */
+/** @typedef {(values: { kind: string, topic: string, cause: string }) => void} Choose */
 
 /**
  * Those of one kind and repair that can be begun in more than one topic.
@@ -23,12 +25,13 @@ export function acrossTopics(groups) {
 /**
  * @param {Api.Group[]} groups
  * @param {Button} button
+ * @param {Choose} choose
  */
-export function groupRows(groups, button) {
+export function groupRows(groups, button, choose) {
   const wide = acrossTopics(groups);
   return groups.flatMap((group) => {
     const some = wide.find((each) => each[0] === group);
-    return some ? [rowOfAll(some, button), rowOf(group, button)] : [rowOf(group, button)];
+    return some ? [rowOfAll(some, button), rowOf(group, button, choose)] : [rowOf(group, button, choose)];
   });
 }
 
@@ -46,10 +49,24 @@ function rowOfAll(some, button) {
 /**
  * @param {Api.Group} group
  * @param {Button} button
+ * @param {Choose} choose
  */
-function rowOf({ kind, repair, topic, n, open }, button) {
+function rowOf({ kind, repair, topic, n, open, causes }, button, choose) {
   const can = repair !== "none" && open;
-  return row(kind, `${topic} · ${exact(n)}`, can ? button({ repair, kind, topic }, all(repair, open)) : null);
+  const action = can ? button({ repair, kind, topic }, all(repair, open)) : null;
+  const some = causes.map(({ cause, n: of }) =>
+    h(
+      "button",
+      {
+        type: "button",
+        class: "rc-link",
+        title: gettext("Show these findings alone"),
+        onclick: () => choose({ kind, topic, cause }),
+      },
+      `${causeWords(cause)} · ${exact(of)}`,
+    ),
+  );
+  return row(kind, `${topic} · ${exact(n)}`, action, some);
 }
 
 function all(/** @type {string} */ repair, /** @type {number} */ open) {
@@ -60,7 +77,9 @@ function all(/** @type {string} */ repair, /** @type {number} */ open) {
  * @param {string} kind
  * @param {string} about
  * @param {Node | null} action
+ * @param {Node[]} causes
  */
-function row(kind, about, action) {
-  return h("div", { class: "rc-group" }, h("strong", {}, FINDINGS[kind] ?? kind), h("span", {}, about), action);
+function row(kind, about, action, causes = []) {
+  const of = causes.length ? h("div", { class: "rc-causes" }, causes) : null;
+  return h("div", { class: "rc-group" }, h("strong", {}, FINDINGS[kind] ?? kind), h("span", {}, about), action, of);
 }

@@ -8,6 +8,7 @@ import { toast } from "../core/toast.js";
 import { downloadLinks } from "../parts/downloads.js";
 import { guardedButton } from "../parts/guardedbutton.js";
 import { written } from "../time/timespan.js";
+import { causeWords } from "./causes.js";
 import { evidence, momentOf } from "./evidence.js";
 import { groupRows } from "./findinggroups.js";
 import { askRepair } from "./repair.js";
@@ -22,7 +23,7 @@ export class FindingList {
     this.path = path;
     this.changed = changed;
     /** @type {Values} */
-    this.values = { kind: "", topic: "" };
+    this.values = { kind: "", topic: "", cause: "" };
     this.remember = (/** @type {Values} */ _values) => {};
     /** @type {Api.FindingShown[]} */
     this.rows = [];
@@ -33,6 +34,7 @@ export class FindingList {
     this.next = null;
     this.kind = this.select(gettext("Kind"), "kind");
     this.topic = this.select(gettext("Topic"), "topic");
+    this.cause = this.select(gettext("Cause"), "cause");
     this.groups = h("div", { class: "rc-groups" });
     this.body = h("tbody");
     this.count = h("span", { class: "rc-muted" });
@@ -49,10 +51,11 @@ export class FindingList {
       { class: "rc-card rc-flush", "aria-label": gettext("Findings"), hidden: true },
       h(
         "header",
-        { class: "rc-toolbar" },
+        { class: "rc-toolbar", "data-kind": "findings" },
         h("h2", { class: "rc-strong" }, gettext("Findings")),
         this.kind,
         this.topic,
+        this.cause,
         this.count,
         this.downloads,
       ),
@@ -69,6 +72,7 @@ export class FindingList {
   select(/** @type {string} */ label, /** @type {string} */ name) {
     return h("select", {
       class: "rc-select",
+      name,
       "aria-label": label,
       onchange: (/** @type {any} */ event) => {
         this.values[name] = event.target.value;
@@ -78,8 +82,16 @@ export class FindingList {
     });
   }
 
+  choose(/** @type {Values} */ values) {
+    this.values = values;
+    for (const select of [this.kind, this.topic, this.cause])
+      select.value = values[/** @type {string} */ (select.name)] ?? "";
+    this.remember(values);
+    this.load();
+  }
+
   filter(/** @type {Values} */ values, /** @type {(values: Values) => void} */ remember) {
-    this.values = { kind: values.kind ?? "", topic: values.topic ?? "" };
+    this.values = { kind: values.kind ?? "", topic: values.topic ?? "", cause: values.cause ?? "" };
     this.remember = remember;
     this.key = "";
     if (this.run) this.update(this.run);
@@ -120,9 +132,16 @@ export class FindingList {
       (name) => name,
       this.values.topic,
     );
+    const causes = run.groups.flatMap((each) => each.causes.map(({ cause }) => cause));
+    options(this.cause, gettext("All causes"), causes, causeWords, this.values.cause);
+    this.cause.hidden = causes.length === 0;
     replace(
       this.groups,
-      groupRows(run.groups, (request, label) => this.repairButton(request, label)),
+      groupRows(
+        run.groups,
+        (request, label) => this.repairButton(request, label),
+        (values) => this.choose(values),
+      ),
     );
     this.showDownloads();
     this.load();
