@@ -38,8 +38,9 @@ class DataSet:
     began_ms: int
 
 
-def claim(options: SourceOptions, kept: Archive) -> None:
-    """Notes in the archive that it holds this data set. Raises `PipelineError` where it holds another one."""
+def claim(options: SourceOptions, kept: Archive) -> str:
+    """Notes in the archive that it holds this data set, and returns the word by which the server knows it. Raises
+    `PipelineError` where the archive holds another one."""
     noted = check(options, kept)
     with _client(options) as client:
         ours = _here(client)
@@ -51,6 +52,7 @@ def claim(options: SourceOptions, kept: Archive) -> None:
         row = (ARCHIVE, ours.namespace, ours.id, ours.began_ms)
         small(kept.session, [row], COLUMNS).coalesce(1).write.mode("append").json(kept.data_sets)
         check(options, kept)  # of two that began at once, and have both written, one goes on
+    return f"{ours.began_ms} {ours.id}"
 
 
 def check(options: SourceOptions, kept: Archive) -> DataSet | None:

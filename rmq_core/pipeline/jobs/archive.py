@@ -118,10 +118,11 @@ class _Run:
         self._known: dict[str, Topic] = {}
         self._gone: dict[str, int] = {}
         self._seen: set[int] = set()
+        self.data_set = ""
 
     def begin(self) -> None:
         """Holds the journals back before anything is read; those of another data set it leaves alone."""
-        data_set.claim(self.options, self.kept)
+        self.data_set = data_set.claim(self.options, self.kept)
         self._known = {topic.name: topic for topic in self.kept.definitions()}
         self._gone = self.kept.deletions()
         self._register()
@@ -172,6 +173,7 @@ class _Run:
             "topics": ",".join(self.options.topics),
             "slots_per_partition": str(self.options.slots_per_partition),
             "retry_for_ms": str(self.options.retry_for_ms),
+            "data_set": self.data_set,
             **({"maxEntriesPerTrigger": str(most)} if most else {}),
         }.items():
             stream = stream.option(name, value)

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from rmq_core.client.rmq import RMQ
+from rmq_core.errors import PipelineError
 from rmq_core.journal import reader
 from rmq_core.journal.reader import Position
 from rmq_core.model.topic import Topic
@@ -144,6 +145,16 @@ def read_ranges(
             yield from (batch.select(names) for batch in found) if names else found
 
 
+def check_unchanged(connection: Connection, options: SourceOptions) -> None:
+    """Raises `PipelineError` where the server's data is no longer that of which the options speak."""
+    (kept,) = connection.run([("GET", options.keyspace.data_set)])
+    if kept is None or kept.decode() != options.data_set:
+        raise PipelineError(
+            f"the server has lost its data, or other data was put in its place, while the journals of the namespace"
+            f" {options.namespace!r} were read: nothing of that was kept. Run it again; it goes on with what is there"
+        )
+
+
 def _entries(connection: Connection, key: str, after: str, to: str) -> Iterator[tuple[bytes, dict[bytes, bytes]]]:
     while True:
         (found,) = connection.run([("XRANGE", key, f"({after}", to, "COUNT", ENTRIES_AT_ONCE)])
@@ -206,7 +217,10 @@ class JournalStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[pyarrow.RecordBatch]:
         """See `read_ranges`."""
-        return read_ranges(self.options, partition, self.names)
+        yield from read_ranges(self.options, partition, self.names)
+        if self.options.data_set:
+            with self.options.connection() as connection:
+                check_unchanged(connection, self.options)
 
     def commit(self, end: dict[str, Any]) -> None:
         """What Spark has durably written the stream's own reader needs no more; without one nothing is said."""

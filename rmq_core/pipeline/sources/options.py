@@ -38,6 +38,9 @@ class SourceOptions:
     are options, and no `where`, for Spark plans one read for all that is made of a frame: what one query does not want
     another may.
 
+    ``data_set``: of a stream, for our archives: the word by which the server's data is known (`Keyspace.data_set`);
+    where it is another one once something has been read, that is not handed over.
+
     ``reader``: of a stream of journals, the durable reader whose position it moves. Without one it moves none: it holds
     no journal back, and lets none be trimmed. ``maxEntriesPerTrigger``: so many entries at most make a batch of it.
     """
@@ -51,6 +54,7 @@ class SourceOptions:
     max_entries: int = 0
     slots: tuple[int, ...] = ()
     parts: tuple[str, ...] = ()
+    data_set: str = ""
 
     @classmethod
     def read(cls, options: Mapping[str, str]) -> SourceOptions:
@@ -80,6 +84,7 @@ class SourceOptions:
             _whole(options, "maxEntriesPerTrigger", 0, 1, 1_000_000_000),
             _slots(options.get("slots", "")),
             _names(options, "parts"),
+            options.get("data_set", ""),
         )
 
     def without(self, *names: str) -> SourceOptions:
