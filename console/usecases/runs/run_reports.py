@@ -136,7 +136,8 @@ def _finding(run: Reconciliation, row: dict[str, Any]) -> Finding:
         kind=shown(str(row.get("kind") or "unknown"), 60),
         topic=shown(str(row.get("topic") or ""), 100),
         slot=slot if type(slot) is int and 0 <= slot < MAX_SLOTS else None,
-        ident=_ident(row.get("id")) or "",
+        # Of what was erased the id is gone; what can be repaired has one, if only the empty one.
+        ident=_ident(row.get("id")) or (id_to_text(b"") if row.get("id") == b"" and repair in KINDS else ""),
         evidence=evidence,
         cause=shown(cause_of(evidence), CAUSE_MAX),
         repair=repair if repair in REPAIRS else "none",

@@ -32,7 +32,7 @@ from rmq_core.pipeline.sentences import sentence
 from rmq_core.pipeline.small import small
 from rmq_core.pipeline.sources.decoding import SEQUENCE_BITS, position_of
 from rmq_core.pipeline.sources.offsets import number_of, since_of
-from rmq_core.pipeline.unchanged import reach
+from rmq_core.pipeline.unchanged import listing, reach
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -122,6 +122,12 @@ class Archive:
             if lacks_checkpoint(begun):
                 raise PipelineError(without_checkpoint(self.path))
         return max(numbers, default=None)
+
+    def has_batches_behind(self, last: int | None) -> bool:
+        """Whether files are there of batches that came after ``last``."""
+        found = [folder for several in listing(self.session, self.events).values() for folder in several]
+        numbers = (int(folder.rpartition("/")[2].rpartition("-")[2]) for folder in found)
+        return any(number > (-1 if last is None else last) for number in numbers)
 
     def committed_offsets(self) -> dict[str, dict[str, str]]:
         """How far the archive has come, per topic and slot; what lies before is durable. Raises `PipelineError`."""

@@ -28,6 +28,17 @@ def register(options: SourceOptions, path: str, offsets: dict[str, dict[str, str
                 client.run(reader.forget(keys, topic, name))
 
 
+def is_behind(options: SourceOptions, path: str, offsets: dict[str, dict[str, str]]) -> bool:
+    """Whether Redis knows that the archive at ``path`` had come farther in a journal than ``offsets`` say."""
+    with RMQ(options.url, options.namespace, allow_eviction=True, retry_for_ms=options.retry_for_ms) as client:
+        for topic in options.journaled():
+            ours = client.run(reader.positions(client.keyspace, topic)).get(reader_of(path)) or {}
+            ends = _positions(topic, offsets.get(topic.name, {}))
+            if any(at.n > ends.get(slot, START).n and at.id > ends.get(slot, START).id for slot, at in ours.items()):
+                return True
+    return False
+
+
 def move(options: SourceOptions, path: str, offsets: dict[str, dict[str, str]]) -> int:
     """Commits and trims; returns how many entries the journals lost."""
     gone = 0

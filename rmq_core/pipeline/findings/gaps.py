@@ -24,8 +24,11 @@ REACHED = "topic string, slot int, reached long, reached_n long, since long"
 every one of them; null: an older release wrote it, nobody knows.
 """
 
-WIDE = ("trimmed", "elsewhere", "past", "off")
+WIDE = ("trimmed", "elsewhere", "past", "off", "reshaped", "undefined")
 """Reasons that lie in how a topic is run, not in what happened to one slot."""
+
+DEFINED = "topic string, defined string, journaled_here boolean"
+"""Per topic the mark of its shape that its slots must have (null: not known), and whether its journal is on."""
 
 _AFRESH = "Switched off and on again while the topic is empty, a journal starts again and is whole from there."
 ADVICE = {
@@ -33,8 +36,8 @@ ADVICE = {
     "elsewhere": "It was archived, but not where this run looked: give it that archive.",
     "past": f"The journal was switched on while messages were there. {_AFRESH}",
     "off": "The journal is off: switch it on, best while the topic is empty.",
-    "missing": "Neither the archive nor the journal has them: they were trimmed by hand before they were archived, or"
-    f" lost with a server. {_AFRESH}",
+    "missing": "Neither the archive nor the journal has them: they were trimmed by hand before they were archived, lost"
+    f" with a server, or with the archive, of which an older copy was put back. {_AFRESH}",
     "file": "The archive had them, and has them no more: files of it are gone or damaged. Bring them back from a"
     " backup.",
     "slot": "The archive had this slot, and has nothing of it any more. Bring its files back from a backup.",
@@ -43,6 +46,11 @@ ADVICE = {
     f" that time may be lost, or come twice. Restore puts nothing back here. {_AFRESH}",
     "unmarked": "Somebody has taken away what the slot had counted, and with that how far its journal was: nobody knows"
     f" what came since. {_AFRESH}",
+    "reshaped": "Its slots were made with another definition of the topic (kind, number of slots, time of creation):"
+    " somebody has changed that by hand, and calls are refused. Put it back as it was.",
+    "undefined": "The archive has this topic, and the server does not know it, though nobody deleted it: restore it.",
+    "unjournaled": "The journal is on, and this slot has lost the mark that says so: nobody knows what came since."
+    f" {_AFRESH}",
     "unwatched": "It was restored before, and worked off since without a journal: what is done would come back. Switch"
     " the journal on before you restore.",
     "restarted": "The server has lost the end of its journal: restore what the archive holds.",
@@ -51,12 +59,16 @@ ADVICE = {
 
 
 def holes(
-    slots: DataFrame, slot_ledgers: DataFrame, readers: DataFrame | None = None, reached: DataFrame | None = None
+    slots: DataFrame,
+    slot_ledgers: DataFrame,
+    readers: DataFrame | None = None,
+    reached: DataFrame | None = None,
+    defined: DataFrame | None = None,
 ) -> DataFrame:
     """Slots whose journal does not tell everything: ``topic``, ``slot``, ``reason`` and what shows it.
 
     ``readers``: see `READERS`, asked for after the journals were read; without it nobody knows what was trimmed only
-    because it was done with. ``reached``: see `REACHED`; without it there is no archive.
+    because it was done with. ``reached``: see `REACHED`; without it there is no archive. ``defined``: see `DEFINED`.
     """
     from pyspark.sql import functions as F
 
@@ -64,15 +76,23 @@ def holes(
     together = slots.join(slot_ledgers, [*SLOT], "full")
     readers = small(session, [], READERS) if readers is None else readers
     reached = small(session, [], REACHED) if reached is None else reached
+    defined = small(session, [], DEFINED) if defined is None else defined
     together = together.join(F.broadcast(readers), [*SLOT], "left").join(F.broadcast(reached), [*SLOT], "left")
+    together = together.join(F.broadcast(defined), "topic", "left")
+    reshaped = (F.col("shape") != "") & (F.col("shape") != F.col("defined"))
+    unjournaled = F.col("journaled_here") & ~F.col("writes") & (F.col("journaled") > 0)
     behind = F.col("journaled") > F.coalesce("last_n", F.lit(0))
     # What was written before the snapshot, and yet behind the end it saw: the server has lost it since.
     lost = (F.col("position") > F.col("end")) & (ms_of(F.col("position")) < F.col("at_ms"))
     # The numbers began anew, and the journal did not.
     unmarked = (F.col("position") <= F.col("begin")) & (F.col("journaled") < F.col("last_n"))
     own = F.coalesce(
+        F.when(reshaped, "reshaped"),
         "reason",
-        F.when(archive_lacks() | behind, "missing").when(lost, "restarted").when(unmarked, "unmarked"),
+        F.when(archive_lacks() | behind, "missing")
+        .when(lost, "restarted")
+        .when(unmarked, "unmarked")
+        .when(unjournaled, "unjournaled"),
     )
     last_missing = F.when(F.col("reason").isNull(), F.col("journaled")).when(F.col("front"), F.col("first_n") - 1)
     # Of what the archive had passed, only what it has never seen can have been trimmed before.
@@ -149,10 +169,10 @@ def forked(events: DataFrame, holes: DataFrame, forks: DataFrame | None = None) 
     return known.withColumn("reason", F.coalesce("fork", "reason")).drop("fork")
 
 
-def without_journal(session: SparkSession, topics: list[str]) -> DataFrame:
+def without_journal(session: SparkSession, topics: list[str], reason: str = "off") -> DataFrame:
     """The hole of topics whose journal is off and of which something is to be proved; same columns, no slot."""
     columns = "topic string, slot int, reason string, life int, after_n long, first_n long, last_n long, written long"
-    rows = [(topic, None, "off", *[None] * 9) for topic in topics]
+    rows = [(topic, None, reason, *[None] * 9) for topic in topics]
     return small(session, rows, f"{columns}, held long, readers string, missing long, doubled long")
 
 

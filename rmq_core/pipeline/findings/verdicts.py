@@ -121,6 +121,8 @@ def slot_ledgers(snapshot: DataFrame) -> DataFrame:
             gap.alias("gap"),
             F.get_json_object("ledger", "$.told").cast("int").alias("told"),
             F.get_json_object("ledger", "$.corrected").cast("long").alias("corrected"),
+            F.get_json_object("ledger_after", "$.shape").alias("shape"),
+            F.get_json_object("ledger_after", "$.writes").cast("boolean").alias("writes"),
         )
     )
 

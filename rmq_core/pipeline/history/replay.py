@@ -128,7 +128,7 @@ def _live(snapshot: DataFrame) -> DataFrame:
     from pyspark.sql import functions as F
 
     part, none = F.find_in_set(F.col("part"), F.lit(",".join(PARTS))) - 1, F.lit(-1)
-    return snapshot.where((part >= 0) & (F.length("id") > 0)).select(
+    return snapshot.where(part >= 0).select(
         *MESSAGE,
         F.lit(_BEHIND_ALL).alias("position"),
         part.cast("int").alias("seq"),

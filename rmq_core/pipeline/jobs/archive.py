@@ -125,10 +125,20 @@ class _Run:
         self.data_set = data_set.claim(self.options, self.kept)
         self._known = {topic.name: topic for topic in self.kept.definitions()}
         self._gone = self.kept.deletions()
+        self._check_checkpoint()
         self._register()
         self._keep_definitions()
         _sweep(self.kept)
         try_to_end(self.kept, self.options.namespace)
+
+    def _check_checkpoint(self) -> None:
+        """Where it was put back from a backup, batches would be written over that no journal holds any more."""
+        behind = positions.is_behind(self.options, self.kept.path, self.kept.committed_offsets())
+        if behind and seen_here(self.session) and self.kept.has_batches_behind(self.before):
+            raise PipelineError(
+                f"the checkpoint of the archive {self.kept.path} is older than its files: what they hold would be"
+                " written over, and no journal has it any more. Bring the newer checkpoint back"
+            )
 
     def _register(self) -> None:
         positions.register(self.options, self.kept.path, self.kept.committed_offsets())

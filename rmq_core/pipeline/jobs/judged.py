@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from rmq_core.model.topic import Topic
+from rmq_core.model.topic import Journal, Topic
 from rmq_core.pipeline.findings import gaps, verdicts
 from rmq_core.pipeline.history import accounts
 from rmq_core.pipeline.history.carried import Closing
@@ -18,6 +18,7 @@ from rmq_core.pipeline.reading import History, StoredTables
 from rmq_core.pipeline.schemas import COPIES
 from rmq_core.pipeline.small import small
 from rmq_core.pipeline.sources.decoding import DAY_MS
+from rmq_core.pipeline.sources.options import SourceOptions
 from rmq_core.pipeline.tuning import light_rows
 
 if TYPE_CHECKING:
@@ -25,7 +26,10 @@ if TYPE_CHECKING:
 
 
 class Limits(Protocol):
-    """How late a delivery may be before that counts (of `reconcile.Inputs`)."""
+    """What is read, and how late a delivery may be before that counts (of `reconcile.Inputs`)."""
+
+    @property
+    def options(self) -> SourceOptions: ...
 
     @property
     def stuck_ms(self) -> int: ...
@@ -53,6 +57,15 @@ class Repeated(Exception):
         self.topics = topics
 
 
+def _defined(judged: Judged) -> list[tuple[str, str | None, bool]]:
+    """Rows of `gaps.DEFINED`; of a topic that is being defined anew just now it is not known."""
+    now = {topic.name: topic.shape for topic in judged.limits.options.journaled()}
+    return [
+        (topic.name, topic.shape if now.get(topic.name) == topic.shape else None, topic.journal is not Journal.OFF)
+        for topic in judged.topics
+    ]
+
+
 def judge(judged: Judged, snapshot: DataFrame, history: History) -> None:
     """Stores ``slot_ledgers``, ``accounts``, ``holes``, ``whole``, ``events``, ``news``, ``messages`` and ``suspects``;
     where the books are closed, also ``new_accounts``. Raises `Repeated`."""
@@ -73,7 +86,8 @@ def judge(judged: Judged, snapshot: DataFrame, history: History) -> None:
         every = kept.keep("accounts", accounts.added(known, every))
     slots = accounts.slots(kept.put("accounts", every))
     forks = small(history.session, state.forks() if state else [], gaps.FORKS)
-    holes = gaps.holes(slots, slot_ledgers, judged.readers, judged.reached)
+    defined_as = small(history.session, _defined(judged), gaps.DEFINED)
+    holes = gaps.holes(slots, slot_ledgers, judged.readers, judged.reached, defined_as)
     holes = kept.keep("holes", gaps.forked(lively, holes, forks))
     whole = kept.put(
         "whole",

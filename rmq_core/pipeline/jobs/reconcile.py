@@ -20,7 +20,7 @@ from rmq_core.pipeline.jobs import report, sums
 from rmq_core.pipeline.jobs.begun_erasures import end_begun
 from rmq_core.pipeline.jobs.judged import Judged, Repeated, judge, told
 from rmq_core.pipeline.progress import QUIET, Progress
-from rmq_core.pipeline.reading import History, StoredTables, load
+from rmq_core.pipeline.reading import History, StoredTables, all_deletions, load
 from rmq_core.pipeline.sentences import plain_errors, with_retries
 from rmq_core.pipeline.small import small
 from rmq_core.pipeline.sources.options import SourceOptions
@@ -191,6 +191,9 @@ def findings(judged: Judged, snapshot: DataFrame, history: History, ledger: Ledg
         events = history.whole(named, ledger.since_ms)
         compared = kept.write("contents", contents.compared(ledger, events, holes)) if ledger.says_contents else None
         several.append(of_business.business(ledger, events, here, holes, misplaced, compared))
+    unknown = _undefined(judged.limits.options, history)
+    if unknown:
+        several.append(gaps.findings(gaps.without_journal(session, unknown, "undefined")))
     if ledger is not None or kept.has_rows("holes"):
         several.append(gaps.findings(holes))
     result = several[0]
@@ -201,6 +204,15 @@ def findings(judged: Judged, snapshot: DataFrame, history: History, ledger: Ledg
     kinds = {topic.name: topic.timed for topic in topics}
     bare = kept.write_seldom("bare_findings", result)
     return repair_data.attached(bare, suspects, told(judged, history), kinds)
+
+
+def _undefined(options: SourceOptions, history: History) -> list[str]:
+    """Topics that the archive has, that nobody deleted, and that are not defined."""
+    if history.archive is None or options.topics:
+        return []
+    gone = all_deletions(history.archive, history.deletions)
+    known = {topic.name for topic in history.archive.definitions()} - {*gone} - {*history.topics}
+    return sorted(known)
 
 
 def _described(inputs: Inputs, names: list[str], ledger: Ledger | None) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from rmq_core.errors import ConfigurationError, PipelineError, ScriptFailed
+from rmq_core.model.formats import shape_of
 from rmq_core.model.stats import Counters, number
 from rmq_core.model.topic import Topic
 from rmq_core.pipeline.schemas import PARTS, QUEUES, SCORED, arrow, ddl
@@ -118,6 +119,8 @@ def read_ledger(reply: list[Any]) -> dict[str, Any]:
         "journaled": number(said.get(b"journaled", 0)),
         "told": number(said.get(b"told", 0)),
         "corrected": number(said.get(b"corrected", 0)),
+        "shape": shape_of("", said.get(b"shape")) or "",
+        "writes": said.get(b"journal", b"o")[:1] != b"o",
         "entries": entries,
         "newest": newest.decode(),
     }

@@ -180,3 +180,16 @@ def balanced(place: Place) -> set[Found]:
 def no_number(place: Place) -> set[Found]:
     place.raw.hset(place.keys().stats, "died", "many")
     return {LEDGER}
+
+
+@further("a message without an id waits")
+def nameless(place: Place) -> set[Found]:
+    place.raw.zadd(place.keys().store, {b"": place.raw.zscore(place.keys().store, place.ids["store"][0])})
+    return {("unexpected", b"")}
+
+
+@further("the mark that a slot's journal is on is gone, and the slot goes on", pairs=False)
+def unmarked(place: Place) -> set[Found]:
+    place.raw.hdel(place.keys().stats, "journal")
+    place.say("later", "unheard")
+    return {GAP}
