@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from django.contrib.admin.views.main import ChangeList
+from django.contrib.admin import ShowFacets
+from django.contrib.admin.views.main import ORDER_VAR
 from django.core.paginator import Page
 from django.db.models import BooleanField, QuerySet, Value
 from django.http import HttpRequest
@@ -16,6 +17,7 @@ from unfold.paginator import InfinitePaginator
 
 from console.access import Permission, allowed
 from console.admin.figures import FigureAdmin
+from console.admin.guarded import NarrowList
 from rmq_core.figures import digits
 
 NEWEST = 10_000
@@ -40,8 +42,13 @@ class NewestPaginator(InfinitePaginator):
         return Page(*args, **kwargs)
 
 
-class UncountedList(ChangeList):
-    """Says nothing of how many there are."""
+class UncountedList(NarrowList):
+    """Says nothing of how many there are, and has no order but its own, which has an index."""
+
+    def get_ordering(self, request: HttpRequest, queryset: QuerySet[Any]) -> list[Any]:
+        self.params.pop(ORDER_VAR, None)
+        found: list[Any] = super().get_ordering(request, queryset)
+        return found
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
@@ -53,6 +60,7 @@ class LookingAdmin(FigureAdmin):
 
     list_per_page = 50
     show_full_result_count = False
+    show_facets = ShowFacets.NEVER
     paginator = NewestPaginator
     list_disable_select_all = True
     sortable_by = ()

@@ -8,13 +8,13 @@ from django import forms
 from django.contrib import admin
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
-from unfold.admin import ModelAdmin
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from console.access import Action, Permission, allowed, lists_in_scope, split_patterns
 from console.admin.acting import actor_of
+from console.admin.guarded import GuardedAdmin
 from console.admin.looking import named, written
 from console.errors import BadRequest
 from console.models import PipelineSchedule
@@ -74,7 +74,7 @@ class ScheduleForm(forms.ModelForm):  # type: ignore[type-arg]  # at run time it
 
 
 @admin.register(PipelineSchedule, site=site)
-class PipelineScheduleAdmin(ModelAdmin):
+class PipelineScheduleAdmin(GuardedAdmin):
     """Made by people for all topics alone; people for some topics see the schedules of those."""
 
     form = ScheduleForm

@@ -1,4 +1,4 @@
-"""The same tests of the record, and of how the history is written, again, on PostgreSQL."""
+"""The same tests of the record, of how the history is written, and of what nobody should send, again, on PostgreSQL."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ def test_the_record_on_postgres() -> None:
         missing(str(error))
     tests = [HERE / name for name in ("test_intake.py", "test_follow.py", "test_reading.py")]
     tests.append(HERE.parent / "history" / "test_writing.py")
+    tests.append(HERE.parent / "test_hostile_admin.py")
     erasing = HERE.parent / "reconciliation" / "test_erasing.py"
     tests.append(Path(f"{erasing}::test_what_other_rows_of_the_record_say_of_it_goes_too"))
     # Of this run the other one must not know: neither what distributes it nor what it is told to do.
