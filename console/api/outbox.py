@@ -16,7 +16,7 @@ from console.api.http.callers import caller_of
 from console.api.http.cursors import cursor_of, place_in
 from console.api.http.errors import ApiError, invalid
 from console.api.http.lists import readable
-from console.api.http.schemas import NEEDS_REASON, Confirm, Cursor, Limit, Reason, Strict
+from console.api.http.schemas import NEEDS_REASON, Confirm, Cursor, Limit, Reason, Strict, Text
 from console.clock import now_ms
 from console.outbox.acts import Which
 from console.outbox.figures import COUNTED_MOST, all_figures
@@ -31,7 +31,6 @@ States = Literal["waiting", "sent", "parked", "discarded"]
 DatabaseName = Annotated[
     str, PathParam(description="A name of DATABASES.", pattern=r"^[A-Za-z0-9_.-]{1,100}$", examples=["default"])
 ]
-InDatabase = Annotated[str, Field(max_length=NAME_MAX)]
 _PLACE = re.compile(r"(-?[0-9]{1,18})_([0-9]{1,18})")
 
 
@@ -93,7 +92,7 @@ class RowsBody(Strict):
 
     ids: list[Annotated[int, Field(ge=1, lt=2**63)]] = Field([], max_length=AT_ONCE)
     all_parked: bool = False
-    topic: str = Field("", max_length=NAME_MAX)
+    topic: Text = Field("", max_length=NAME_MAX)
     validate_only: bool = False
     reason: Reason = ""
 
@@ -138,7 +137,7 @@ def rows(
     request: HttpRequest,
     database: DatabaseName,
     state: States = "waiting",
-    topic: Annotated[str, Query(max_length=NAME_MAX)] = "",
+    topic: Annotated[Text, Query(max_length=NAME_MAX)] = "",
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> dict[str, Any]:

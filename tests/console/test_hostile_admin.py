@@ -1,6 +1,6 @@
 """Whatever an address or a form of the admin is made to say: no list tells what is not shown in it, and nothing fails.
 
-Also on PostgreSQL, which refuses what SQLite takes: tests/console/record/test_postgres.py.
+Also on PostgreSQL, which refuses what SQLite takes: tests/console/test_postgres.py.
 """
 
 from __future__ import annotations
