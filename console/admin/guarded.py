@@ -8,18 +8,38 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from django.contrib import messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.views.main import ChangeList
 from django.core.exceptions import ValidationError
-from django.http import HttpRequest, HttpResponseBase
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from unfold.admin import ModelAdmin
 
+from console.access import Forbidden
+from console.errors import BadRequest
+from rmq_core.errors import RMQError
+
 TERM_MAX = 500
+REFUSALS = (Forbidden, BadRequest, RMQError)
+
+
+class _Refused:
+    """Of a form."""
+
+    refused: ClassVar[str]
+
+    def clean(self) -> Any:
+        given = super().clean()  # type: ignore[misc]
+        self.add_error(None, self.refused)  # type: ignore[attr-defined]
+        return given
 
 
 class NarrowList(ChangeList):
     """Filters take their own parameters out of an address; what is left of it then was made by nobody here."""
+
+    model_admin: GuardedAdmin
 
     def get_filters(self, request: HttpRequest) -> Any:
         if any("\0" in text for name, texts in request.GET.lists() for text in (name, *texts)):
@@ -47,20 +67,40 @@ class GuardedAdmin(ModelAdmin):
 
     def to_field_allowed(self, request: HttpRequest, to_field: str) -> bool:
         """Rows are referred to by their keys alone; Django's own fails on a relation that leads here."""
-        return to_field == self.opts.pk.name
+        return bool(to_field == self.opts.pk.name)
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         """Nothing out of an address: no link of ours begins a form, and not all fields can show what is no value."""
         return {}
 
-    def response_action(self, request: HttpRequest, queryset: Any) -> HttpResponseBase | None:
+    def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        """What is refused only when it is written, since somebody else was faster, is said in the form as well."""
+        try:
+            return super().changeform_view(request, *args, **kwargs)
+        except REFUSALS as problem:
+            request.refused = str(problem)  # type: ignore[attr-defined]
+            return super().changeform_view(request, *args, **kwargs)
+
+    def get_form(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        form = super().get_form(request, *args, **kwargs)
+        refused = getattr(request, "refused", "")
+        return type(form.__name__, (_Refused, form), {"refused": refused}) if refused else form
+
+    def delete_view(self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return super().delete_view(request, object_id, *args, **kwargs)
+        except REFUSALS as problem:
+            self.message_user(request, str(problem), messages.ERROR)
+            return redirect(f"{self.admin_site.name}:{self.opts.app_label}_{self.opts.model_name}_changelist")
+
+    def response_action(self, request: HttpRequest, queryset: Any, *args: Any, **kwargs: Any) -> HttpResponse | None:
         """What can be no key was selected by nobody; nor were all, where a list does not offer that."""
         sent = request.POST.copy()
         sent.setlist(ACTION_CHECKBOX_NAME, [key for key in sent.getlist(ACTION_CHECKBOX_NAME) if self._may_be_key(key)])
         if self.list_disable_select_all:
             sent.pop("select_across", None)
         request.POST = sent  # type: ignore[assignment]
-        found: HttpResponseBase | None = super().response_action(request, queryset)
+        found: HttpResponse | None = super().response_action(request, queryset, *args, **kwargs)
         return found
 
     def _may_be_key(self, text: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,7 +11,9 @@ from django.contrib.admin.views.main import ORDER_VAR
 from django.core.paginator import Page
 from django.db.models import BooleanField, QuerySet, Value
 from django.http import HttpRequest
+from django.urls import NoReverseMatch, reverse
 from django.utils.html import format_html
+from django.utils.http import urlencode
 from django.utils.timezone import localtime
 from django.utils.translation import gettext
 from unfold.paginator import InfinitePaginator
@@ -19,6 +22,7 @@ from console.access import Permission, allowed
 from console.admin.figures import FigureAdmin
 from console.admin.guarded import NarrowList
 from rmq_core.figures import digits
+from rmq_core.model.text import worded
 
 NEWEST = 10_000
 """So far one may page: what lies behind is found by a filter or by searching."""
@@ -105,11 +109,16 @@ def written(ms: int | None) -> str | None:
         return digits(ms)
 
 
-def link(address: str, words: str = "") -> str:
-    """To one of the console's own pages."""
-    return format_html('<a class="rc-link" href="{}">{}</a>', address, words or gettext("Open"))
+def link(page: str, *args: Any, **query: Any) -> str | None:
+    """To one of the console's own pages; None where a row holds what has none, such as a topic named `a/b`."""
+    try:
+        address = reverse(page, args=args)
+    except NoReverseMatch:
+        return None
+    asked = f"?{urlencode(query)}" if query else ""
+    return format_html('<a class="rc-link" href="{}{}">{}</a>', address, asked, gettext("Open"))
 
 
-def named(topics: list[str]) -> str:
-    """The topics that something is about; none stands for all."""
-    return ", ".join(topics) or gettext("all topics")
+def named(topics: Sequence[object]) -> str:
+    """The topics that something is about; none stands for all. A row may hold anything."""
+    return ", ".join(each if isinstance(each, str) else worded(each) for each in topics) or gettext("all topics")

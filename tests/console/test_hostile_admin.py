@@ -28,6 +28,7 @@ FROM_REDIS = {"console_topicdefinition", "console_routedefinition"}
 LISTS = sorted(set(MODELS) - FROM_REDIS)
 LOOKUPS = ("", "__startswith", "__contains", "__isnull", "__text__startswith")
 EVERY_LIST = {"q", "p", "o", "all", "e", "_facets", "_popup", "_to_field", "_changelist_filters"}
+GROUP_OF_A_SCOPE = {"app_label": "console", "model_name": "topicscope", "field_name": "group"}
 ODD = ("a\0b", "", str(10**30), "9999-12-31", "'<é")
 
 
@@ -122,6 +123,14 @@ def test_odd_keys_and_odd_starts_of_forms(admin: Client, model: str) -> None:
                 assert answer.status_code in (302, 403, 404), (form, value)
         start = {field.name: value for field in of.model._meta.get_fields()}
         assert admin.get(reverse(f"console_admin:{model}_add"), start).status_code in (200, 403), value
+
+
+def test_what_the_frame_is_asked(admin: Client) -> None:
+    for value in (*ODD, "a\0" * 300):
+        choosing = {"term": value, **GROUP_OF_A_SCOPE}
+        for name, asked in (("search", {"s": value}), ("autocomplete", choosing), ("records", {"q": value})):
+            answer = admin.get(reverse(f"console_admin:{name}"), asked)
+            assert answer.status_code in (200, 302, 403, 404), (name, value)
 
 
 @pytest.mark.parametrize("model", sorted(MODELS))
