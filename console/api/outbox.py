@@ -8,7 +8,8 @@ from typing import Annotated, Any, Literal
 from django.http import HttpRequest
 from django.utils.translation import gettext
 from ninja import Path as PathParam
-from ninja import Query, Router, Schema
+from ninja import Router, Schema
+from ninja.params.functions import Query
 from pydantic import ConfigDict, Field, model_validator
 
 from console.access import Action, Permission
@@ -31,6 +32,7 @@ States = Literal["waiting", "sent", "parked", "discarded"]
 DatabaseName = Annotated[
     str, PathParam(description="A name of DATABASES.", pattern=r"^[A-Za-z0-9_.-]{1,100}$", examples=["default"])
 ]
+OfTopic = Query("", max_length=NAME_MAX)
 _PLACE = re.compile(r"(-?[0-9]{1,18})_([0-9]{1,18})")
 
 
@@ -137,7 +139,7 @@ def rows(
     request: HttpRequest,
     database: DatabaseName,
     state: States = "waiting",
-    topic: Annotated[Text, Query(max_length=NAME_MAX)] = "",
+    topic: Text = OfTopic,
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> dict[str, Any]:
