@@ -20,7 +20,7 @@ from console.api.http.callers import caller_of
 from console.api.http.cursors import cursor_of, number_in
 from console.api.http.errors import ApiError, invalid
 from console.api.http.lists import readable
-from console.api.http.schemas import NEEDED_WHY, Cursor, Limit, Reason, Strict, Text, WithReason
+from console.api.http.schemas import NEEDED_WHY, Cursor, Limit, Reason, Strict, WithReason
 from console.clock import now_ms
 from console.models import RecurringMessage
 from console.recurring.rule import (
@@ -40,7 +40,7 @@ from rmq_core.model.topic import MAX_UNIQUE_MS
 router = Router(tags=["recurring"])
 CONTENT_MAX = 1_048_576
 RecurringName = Annotated[
-    Text, PathParam(description="Its name.", min_length=1, max_length=NAME_MAX, examples=["daily-summary"])
+    str, PathParam(description="Its name.", min_length=1, max_length=NAME_MAX, examples=["daily-summary"])
 ]
 Moment = Annotated[int, Field(ge=0, le=2**53)]
 

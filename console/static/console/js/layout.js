@@ -18,10 +18,13 @@
     document.getElementById("main")?.setAttribute("role", "main");
   });
 
-  // The layout's own scroll boxes name themselves in English, when they are made.
+  // The layout's own scroll boxes name themselves in English, when they are made, and all by the same name.
   addEventListener("load", () => {
     for (const box of document.querySelectorAll(".simplebar-content-wrapper"))
-      box.setAttribute("aria-label", gettext("Scrollable content"));
+      box.setAttribute(
+        "aria-label",
+        box.closest("#changelist-filter") ? gettext("Filters of the list") : gettext("Scrollable content"),
+      );
   });
 
   function asButton(/** @type {HTMLElement} */ element) {
