@@ -17,6 +17,10 @@ class UnknownSchedule(BadRequest):
     """There is no such schedule, or no longer."""
 
 
+class ScheduleMoved(BadRequest):
+    """Somebody else has changed the schedule meanwhile."""
+
+
 class UnknownRecurring(BadRequest):
     """There is no recurring message of that name, or no longer."""
 

@@ -13,8 +13,21 @@ LOGGERS = (
     "uvicorn.error",
 )  # fmt: skip
 HIDDEN = "…"
-_LINK = re.compile(r"(?<!/api/v1)(/screens/+)(?!of/)[^/?#\s\"']+")
-_QUERY = re.compile(r"(/[^?\s\"']*\?)[^\s\"']+")
+
+
+def _any(word: str) -> str:
+    """A word in an address in all the ways it may be written: in capitals, percent-encoded, that once more."""
+    return "".join(f"(?:{re.escape(each)}|%(?:25)*{ord(each):x}|%(?:25)*{ord(each.upper()):x})" for each in word)
+
+
+_SLASH, _ASKED = _any("/"), _any("?")
+_LINE = r"(?: HTTP/\d(?:\.\d)?(?:\"? \d{3}\b.*)?)?\Z"
+"""What comes behind the address: nothing, or what a request's line ends with."""
+_HOW = re.IGNORECASE | re.DOTALL
+_LINK = re.compile(
+    rf"({_SLASH}{_any('screens')}{_SLASH}+)(?!{_any('of')}{_SLASH}).+?({_SLASH}?(?:{_ASKED}.*)?{_LINE})", _HOW
+)
+_QUERY = re.compile(rf"\A([^/]*/.*?{_ASKED}).+?({_LINE})", _HOW)
 
 
 def hide_in_logs() -> None:
@@ -24,8 +37,11 @@ def hide_in_logs() -> None:
 
 
 def hidden(text: str) -> str:
-    """The same without secrets: a signed code of single sign-on, a text that was searched for, a link."""
-    return _QUERY.sub(rf"\1{HIDDEN}", _LINK.sub(rf"\1{HIDDEN}", text))
+    """The same without secrets: a signed code of single sign-on, a text that was searched for, a link.
+
+    An address is the last thing in a text: whatever stands in one, quotes and blanks too, it has no other end.
+    """
+    return _QUERY.sub(rf"\1{HIDDEN}\2", _LINK.sub(rf"\1{HIDDEN}\2", text))
 
 
 def _hide(record: logging.LogRecord) -> bool:

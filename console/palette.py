@@ -43,7 +43,7 @@ def search(request: HttpRequest, term: str) -> list[SearchResult]:
     """Everything for the palette. `term` is in small letters; ids are not."""
     found = navigation.search(request, term)
     typed = request.GET.get("s", term).strip()
-    if len(typed) < TYPED_LEAST or not allowed(request.user, Permission.VIEW):
+    if len(typed) < TYPED_LEAST or "\0" in typed or not allowed(request.user, Permission.VIEW):
         return found
     words = typed.lower().split()
     user = request.user

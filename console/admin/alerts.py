@@ -13,7 +13,6 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
-from unfold.admin import ModelAdmin
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
 from unfold.decorators import display
 from unfold.widgets import (
@@ -25,6 +24,7 @@ from unfold.widgets import (
 from console.access import Action, Permission, allowed, in_scope, split_patterns
 from console.admin.acting import actor_of
 from console.admin.figures import FigureAdmin
+from console.admin.guarded import GuardedAdmin
 from console.admin.words import PROBLEM_WORDS
 from console.alerts import channels
 from console.models import AlertReceiver, AlertRule
@@ -180,7 +180,7 @@ class ReceiverForm(forms.ModelForm):  # type: ignore[type-arg]
 
 
 @admin.register(AlertReceiver, site=site)
-class AlertReceiverAdmin(ModelAdmin):
+class AlertReceiverAdmin(GuardedAdmin):
     """Whom alerts are sent to."""
 
     form = ReceiverForm

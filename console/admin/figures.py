@@ -10,15 +10,15 @@ from django.contrib.admin import display
 from django.core.exceptions import FieldDoesNotExist
 from django.db import models
 from django.http import HttpRequest
-from unfold.admin import ModelAdmin
 
+from console.admin.guarded import GuardedAdmin
 from rmq_core.figures import number
 
 LABELS = frozenset({"id", "version"})
 """They name something and count nothing."""
 
 
-class FigureAdmin(ModelAdmin):
+class FigureAdmin(GuardedAdmin):
     """A field that is typed into keeps its plain digits: that is what browsers read there."""
 
     def get_list_display(self, request: HttpRequest) -> Any:

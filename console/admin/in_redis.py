@@ -8,12 +8,12 @@ from django.contrib.admin.helpers import AdminForm
 from django.core.exceptions import PermissionDenied
 from django.forms import Form
 from django.http import HttpRequest, HttpResponse
-from unfold.admin import ModelAdmin
 
 from console.access import NEEDED, Action, Permission, allowed, missing
+from console.admin.guarded import GuardedAdmin
 
 
-class InRedisAdmin(ModelAdmin):
+class InRedisAdmin(GuardedAdmin):
     """`creates`, `edits` and `deletes`: what somebody must be allowed to do."""
 
     creates: ClassVar[Action]

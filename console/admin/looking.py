@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from django.contrib.admin.views.main import ChangeList
+from django.contrib.admin import ShowFacets
+from django.contrib.admin.views.main import ORDER_VAR
 from django.core.paginator import Page
 from django.db.models import BooleanField, QuerySet, Value
 from django.http import HttpRequest
+from django.urls import NoReverseMatch, reverse
 from django.utils.html import format_html
+from django.utils.http import urlencode
 from django.utils.timezone import localtime
 from django.utils.translation import gettext
 from unfold.paginator import InfinitePaginator
 
 from console.access import Permission, allowed
 from console.admin.figures import FigureAdmin
+from console.admin.guarded import NarrowList
 from rmq_core.figures import digits
+from rmq_core.model.text import worded
 
 NEWEST = 10_000
 """So far one may page: what lies behind is found by a filter or by searching."""
@@ -40,8 +46,13 @@ class NewestPaginator(InfinitePaginator):
         return Page(*args, **kwargs)
 
 
-class UncountedList(ChangeList):
-    """Says nothing of how many there are."""
+class UncountedList(NarrowList):
+    """Says nothing of how many there are, and has no order but its own, which has an index."""
+
+    def get_ordering(self, request: HttpRequest, queryset: QuerySet[Any]) -> list[Any]:
+        self.params.pop(ORDER_VAR, None)
+        found: list[Any] = super().get_ordering(request, queryset)
+        return found
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
@@ -53,6 +64,7 @@ class LookingAdmin(FigureAdmin):
 
     list_per_page = 50
     show_full_result_count = False
+    show_facets = ShowFacets.NEVER
     paginator = NewestPaginator
     list_disable_select_all = True
     sortable_by = ()
@@ -97,11 +109,16 @@ def written(ms: int | None) -> str | None:
         return digits(ms)
 
 
-def link(address: str, words: str = "") -> str:
-    """To one of the console's own pages."""
-    return format_html('<a class="rc-link" href="{}">{}</a>', address, words or gettext("Open"))
+def link(page: str, *args: Any, **query: Any) -> str | None:
+    """To one of the console's own pages; None where a row holds what has none, such as a topic named `a/b`."""
+    try:
+        address = reverse(page, args=args)
+    except NoReverseMatch:
+        return None
+    asked = f"?{urlencode(query)}" if query else ""
+    return format_html('<a class="rc-link" href="{}{}">{}</a>', address, asked, gettext("Open"))
 
 
-def named(topics: list[str]) -> str:
-    """The topics that something is about; none stands for all."""
-    return ", ".join(topics) or gettext("all topics")
+def named(topics: Sequence[object]) -> str:
+    """The topics that something is about; none stands for all. A row may hold anything."""
+    return ", ".join(each if isinstance(each, str) else worded(each) for each in topics) or gettext("all topics")

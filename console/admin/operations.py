@@ -7,7 +7,6 @@ from typing import Any
 from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from django.urls import reverse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.contrib.filters.admin import ChoicesDropdownFilter, RangeDateTimeFilter
@@ -61,8 +60,8 @@ class OperationAdmin(LookingAdmin):
         return operation_json(operation, False)["error"] or None
 
     @display(description=_("its page"))
-    def own_page(self, operation: Operation) -> str:
-        return link(reverse("console:operation", args=[operation.pk]))
+    def own_page(self, operation: Operation) -> str | None:
+        return link("console:operation", operation.pk)
 
     @action(description=_("Stop the selected operations"), permissions=["stop"])
     def stop(self, request: HttpRequest, queryset: QuerySet[Operation]) -> None:

@@ -10,8 +10,6 @@ from django import forms
 from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from django.urls import reverse
-from django.utils.http import urlencode
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.contrib.filters.admin import DropdownFilter
@@ -125,9 +123,8 @@ class OutboxMessageAdmin(LookingAdmin):
         return gettext("%(n)s bytes") % {"n": number(found["size"])} if text is None else text
 
     @display(description=_("its page"))
-    def own_page(self, row: OutboxMessage) -> str:
-        query = urlencode({"database": row._state.db or "", "state": row.state})
-        return link(f"{reverse('console:outbox')}?{query}")
+    def own_page(self, row: OutboxMessage) -> str | None:
+        return link("console:outbox", database=row._state.db or "", state=row.state)
 
     @action(description=_("Try the selected rows at once"), permissions=["retry"])
     def retry(self, request: HttpRequest, queryset: QuerySet[OutboxMessage]) -> None:

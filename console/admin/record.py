@@ -8,9 +8,7 @@ from typing import Any
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from django.urls import reverse
 from django.utils.html import format_html, format_html_join
-from django.utils.http import urlencode
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.contrib.filters.admin import DropdownFilter
@@ -113,10 +111,7 @@ class MessageRecordAdmin(LookingAdmin):
     def own_page(self, record: MessageRecord) -> str | None:
         """None for who may not know its id."""
         ident = _told(record)["id"]
-        if ident is None:
-            return None
-        query = urlencode({"id": ident, "slot": record.slot})
-        return link(f"{reverse('console:message', args=[record.topic])}?{query}")
+        return None if ident is None else link("console:message", record.topic, id=ident, slot=record.slot)
 
     @display(description=_("steps"))
     def steps(self, record: MessageRecord) -> str:

@@ -3,7 +3,6 @@ conflicts of the page *Routes* and of REST."""
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from django import forms
@@ -24,6 +23,7 @@ from unfold.widgets import (
 from console.access import NEEDED, Action, Forbidden, Permission, allowed, missing
 from console.admin.acting import actor_of
 from console.admin.in_redis import InRedisAdmin
+from console.admin.json_field import StrictJSONField
 from console.errors import BadRequest
 from console.models import RouteDefinition
 from console.site import site
@@ -41,8 +41,8 @@ class RouteForm(forms.Form):
 
     name = forms.CharField(label=_("Name"), max_length=60, widget=UnfoldAdminTextInputWidget())
     source = forms.CharField(label=_("Source"), max_length=100, widget=UnfoldAdminTextInputWidget())
-    targets = forms.JSONField(
-        label=_("Targets"), widget=UnfoldAdminTextareaWidget(attrs={"rows": 8, "spellcheck": "false"}),
+    targets = StrictJSONField(
+        label=_("Targets"),
         help_text=_("A list in JSON, such as [{\"topic\": \"mail\", \"in_ms\": 60000}]; also priority, priority_from,"
                     " range_ms, when and key, as over REST."),
     )  # fmt: skip
@@ -61,8 +61,6 @@ class RouteForm(forms.Form):
     def __init__(self, now: Route | None, data: Any = None, *, changeable: bool = True) -> None:
         super().__init__(data, initial=now.to_dict() if now else {"targets": []})
         self.wanted: Route | None = None
-        self.fields["targets"].widget.attrs["class"] = "font-mono " + self.fields["targets"].widget.attrs["class"]
-        self.fields["targets"].encoder = _Indented  # type: ignore[attr-defined]
         for name, field in self.fields.items():
             field.disabled = not changeable or (now is not None and name in ("name", "source", "start"))
         if not changeable:
@@ -76,13 +74,6 @@ class RouteForm(forms.Form):
             except (RMQError, TypeError) as problem:
                 self.add_error("targets", str(problem))
         return given
-
-
-class _Indented(json.JSONEncoder):
-    """As people read it."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**(options | {"indent": 1}))
 
 
 @admin.register(RouteDefinition, site=site)

@@ -6,7 +6,6 @@ from typing import Any
 
 from django.contrib import admin
 from django.http import HttpRequest
-from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 from unfold.contrib.filters.admin import ChoicesDropdownFilter, RangeDateTimeFilter
 from unfold.decorators import display
@@ -52,8 +51,8 @@ class RunAdmin(LookingAdmin):
         return run.state, run.get_state_display()
 
     @display(description=_("its page"))
-    def own_page(self, run: Reconciliation) -> str:
-        return link(reverse("console:run", args=[run.pk]))
+    def own_page(self, run: Reconciliation) -> str | None:
+        return link("console:run", run.pk)
 
     def get_queryset(self, request: HttpRequest) -> Any:
         # Figures of every topic, and the ids of an erasure.

@@ -6,15 +6,17 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin
+from django.core.exceptions import ValidationError
 from django.http import HttpRequest
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
-from unfold.admin import ModelAdmin
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from console.access import Action, Permission, allowed, lists_in_scope, split_patterns
 from console.admin.acting import actor_of
+from console.admin.guarded import GuardedAdmin
 from console.admin.looking import named, written
 from console.errors import BadRequest
 from console.models import PipelineSchedule
@@ -48,7 +50,7 @@ class ScheduleForm(forms.ModelForm):  # type: ignore[type-arg]  # at run time it
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         known = self.instance
-        self.fields["names"].initial = ", ".join(known.topics)
+        self.fields["names"].initial = known.topics and named(known.topics)
         kinds = [(each.value, each.label) for each in Kind if each not in runs.WORDS or each == known.kind]
         self.fields["kind"] = forms.ChoiceField(
             label=_("Kind"), choices=kinds, widget=UnfoldAdminSelectWidget(), initial=known.kind or Kind.RECONCILE
@@ -61,6 +63,8 @@ class ScheduleForm(forms.ModelForm):  # type: ignore[type-arg]  # at run time it
 
     def clean(self) -> dict[str, Any]:
         given = super().clean() or {}
+        if self.instance.pk and self.data.get("begun") != self.begun():
+            self.add_error(None, str(runs.schedule_moved()))
         if not self.errors and (self.instance.pk is None or set(self.changed_data) - SWITCH):
             try:
                 runs.check_schedule(self.asked(), given["every_ms"])
@@ -68,16 +72,28 @@ class ScheduleForm(forms.ModelForm):  # type: ignore[type-arg]  # at run time it
                 self.add_error(None, str(problem))
         return given
 
+    def clean_names(self) -> tuple[str, ...]:
+        typed: str = self.cleaned_data["names"]
+        names = split_patterns(typed)
+        if typed and not names:
+            raise ValidationError(gettext("This names no topic; leave it empty for all topics."))
+        return names
+
+    def begun(self) -> str:
+        """What the form was opened with: an old one undoes nothing."""
+        return self.instance.changed.isoformat() if self.instance.pk else ""
+
     def asked(self) -> RunRequest:
         given = self.cleaned_data
-        return RunRequest(given["kind"], split_patterns(given["names"]), given["ledger"], given["reason"])
+        return RunRequest(given["kind"], given["names"], given["ledger"], given["reason"])
 
 
 @admin.register(PipelineSchedule, site=site)
-class PipelineScheduleAdmin(ModelAdmin):
+class PipelineScheduleAdmin(GuardedAdmin):
     """Made by people for all topics alone; people for some topics see the schedules of those."""
 
     form = ScheduleForm
+    change_form_template = "console/admin/schedule_form.html"
     list_display = ("kind", "shown_topics", "ledger", "shown_every", "enabled", "shown_next", "username")
     list_filter = (("kind", ChoicesDropdownFilter), "enabled")
     search_fields = ("ledger", "username")

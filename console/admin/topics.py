@@ -17,12 +17,12 @@ from django.urls import reverse, reverse_lazy
 from django.utils.http import urlencode
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
-from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
 from console.access import NEEDED, Action, Forbidden, Permission, User, allowed, in_scope, missing, rows_in_scope
 from console.admin.acting import actor_of
 from console.admin.audit import pretty
+from console.admin.guarded import GuardedAdmin
 from console.admin.in_redis import InRedisAdmin
 from console.admin.topic_form import TopicForm, seal
 from console.engine import engine
@@ -164,11 +164,12 @@ class TopicDefinitionAdmin(InRedisAdmin):
 
 
 @admin.register(TopicRevision, site=site)
-class TopicRevisionAdmin(ModelAdmin):
+class TopicRevisionAdmin(GuardedAdmin):
     """The history of every topic, to look at."""
 
     list_display = ("topic", "version", "change", "who", "via", "reason")
     list_filter = ("change", "via")
+    linked_by = frozenset({"topic"})
     search_fields = ("topic", "username", "reason")
     fields = ("topic", "version", "change", "who", "via", "reason", "shown_difference", "shown_definition")
     readonly_fields = fields

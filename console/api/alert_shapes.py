@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from ninja import Schema
 from pydantic import AfterValidator, Field
 
-from console.api.http.schemas import Name, Reason, Strict
+from console.api.http.schemas import Name, Reason, Strict, Text
 from rmq_core.model.text import check_text
 
 SeverityWord = Literal["critical", "warning", "info"]
@@ -152,7 +152,7 @@ class RuleBody(RuleChange):
 class SilenceBody(Strict):
     """`rule` "": all rules; `for_ms`: so long from now on."""
 
-    rule: str = Field("", max_length=60)
+    rule: Text = Field("", max_length=60)
     topics: Patterns = "*"
     for_ms: int = Field(ge=1, le=90 * 86_400_000)
     reason: str = Field(min_length=1, max_length=500)

@@ -32,7 +32,7 @@ from console.api.http.callers import Caller, caller_of
 from console.api.http.cursors import cursor_of, number_in
 from console.api.http.errors import ApiError, invalid
 from console.api.http.lists import readable
-from console.api.http.schemas import NEEDED_WHY, Cursor, Limit, WithReason
+from console.api.http.schemas import NEEDED_WHY, Cursor, Limit, Text, WithReason
 from console.engine import engine
 from console.errors import UnknownAlert
 from console.models import Alert, AlertDelivery, AlertReceiver, AlertRule, AlertSilence
@@ -41,7 +41,7 @@ from console.usecases import alerts
 from console.usecases.alerts import RULE_FIELDS, InvalidRule
 
 router = Router(tags=["alerts"])
-RuleName = Annotated[str, PathParam(description="Its name.", min_length=1, max_length=60, examples=["no-workers"])]
+RuleName = Annotated[Text, PathParam(description="Its name.", min_length=1, max_length=60, examples=["no-workers"])]
 Number = Annotated[int, PathParam(ge=1, le=2**53)]
 SILENCES_MOST = 200
 

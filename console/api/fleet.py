@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import asdict
 from typing import Any, Literal
 
 from django.http import HttpRequest
@@ -19,11 +18,11 @@ from console.api.http.routers import topics
 from console.api.http.schemas import Name, Text, TopicName, WithNeededReason, WithReason
 from console.engine import engine
 from console.errors import BadRequest, UnknownWorker
+from console.serializers.workers import worker_json
 from console.usecases.actions import ActionRequest, perform
 from rmq_core.figures import digits
 from rmq_core.model.text import NAME_MAX, NotText, check_name
 from rmq_core.model.topic import MAX_SLOTS
-from rmq_core.model.views import WorkerInfo
 
 router = Router(tags=["workers"])
 SLOT_RANGES = re.compile(r"\d{1,4}(-\d{1,4})?(,\d{1,4}(-\d{1,4})?)*")
@@ -98,7 +97,7 @@ def workers(request: HttpRequest) -> dict[str, Any]:
     names = {worker.name for worker in found}
     away = sorted(drained - names) if caller.sees("") else []
     return {
-        "workers": [_worker(worker, worker.name in drained, caller.sees) for worker in found],
+        "workers": [worker_json(worker, worker.name in drained, caller.sees) for worker in found],
         "drained_away": away,
     }
 
@@ -159,20 +158,6 @@ def _act(request: HttpRequest, wanted: ActionRequest) -> dict[str, Any]:
         except NotText as error:
             raise invalid("worker", str(error)) from None
     return {"changed": int(perform(caller_of(request).actor, wanted).values["changed"])}
-
-
-def _worker(worker: WorkerInfo, drained: bool, sees: Any) -> dict[str, Any]:
-    topics = {name: len(worker.slots.get(name, ())) for name in worker.topics if sees(name)}
-    versions = {name: version for name, version in worker.versions.items() if sees(name)}
-    loses = [name for name in worker.at_most_once if sees(name)]
-    turns = {name: asdict(each) for name, each in worker.turns.items() if sees(name)}
-    plain = (
-        "name", "host", "pid", "state", "session", "started_ms", "seen_ms", "threads", "weight", "in_flight", "done",
-        "failed", "done_per_s", "stuck", "stale", "version",
-    )  # fmt: skip
-    own = {name: getattr(worker, name) for name in plain}
-    by_topic = {"topics": topics, "versions": versions, "at_most_once": loses, "turns": turns}
-    return own | by_topic | {"drained": drained}
 
 
 def read_slots(ranges: str) -> tuple[int, ...]:

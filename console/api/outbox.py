@@ -8,7 +8,8 @@ from typing import Annotated, Any, Literal
 from django.http import HttpRequest
 from django.utils.translation import gettext
 from ninja import Path as PathParam
-from ninja import Query, Router, Schema
+from ninja import Router, Schema
+from ninja.params.functions import Query
 from pydantic import ConfigDict, Field, model_validator
 
 from console.access import Action, Permission
@@ -16,7 +17,7 @@ from console.api.http.callers import caller_of
 from console.api.http.cursors import cursor_of, place_in
 from console.api.http.errors import ApiError, invalid
 from console.api.http.lists import readable
-from console.api.http.schemas import NEEDS_REASON, Confirm, Cursor, Limit, Reason, Strict
+from console.api.http.schemas import NEEDS_REASON, Confirm, Cursor, Limit, Reason, Strict, Text
 from console.clock import now_ms
 from console.outbox.acts import Which
 from console.outbox.figures import COUNTED_MOST, all_figures
@@ -31,7 +32,7 @@ States = Literal["waiting", "sent", "parked", "discarded"]
 DatabaseName = Annotated[
     str, PathParam(description="A name of DATABASES.", pattern=r"^[A-Za-z0-9_.-]{1,100}$", examples=["default"])
 ]
-InDatabase = Annotated[str, Field(max_length=NAME_MAX)]
+OfTopic = Query("", max_length=NAME_MAX)
 _PLACE = re.compile(r"(-?[0-9]{1,18})_([0-9]{1,18})")
 
 
@@ -93,7 +94,7 @@ class RowsBody(Strict):
 
     ids: list[Annotated[int, Field(ge=1, lt=2**63)]] = Field([], max_length=AT_ONCE)
     all_parked: bool = False
-    topic: str = Field("", max_length=NAME_MAX)
+    topic: Text = Field("", max_length=NAME_MAX)
     validate_only: bool = False
     reason: Reason = ""
 
@@ -138,7 +139,7 @@ def rows(
     request: HttpRequest,
     database: DatabaseName,
     state: States = "waiting",
-    topic: Annotated[str, Query(max_length=NAME_MAX)] = "",
+    topic: Text = OfTopic,
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> dict[str, Any]:

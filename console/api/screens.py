@@ -14,7 +14,7 @@ from pydantic import Field
 from console.access import Action, Permission
 from console.api.http.callers import Caller, caller_of
 from console.api.http.lists import readable
-from console.api.http.schemas import Reason, Strict, WithReason
+from console.api.http.schemas import Reason, Strict, Text, WithReason
 from console.models import Screen
 from console.serializers.screens import screen_json
 from console.usecases import screens
@@ -22,7 +22,7 @@ from console.usecases.screen_data import screen_data
 from console.usecases.screens import DAYS_DEFAULT, DAYS_MOST
 
 router = Router(tags=["screens"])
-ScreenName = Annotated[str, PathParam(description="Its name.", min_length=1, max_length=60, examples=["operations"])]
+ScreenName = Annotated[Text, PathParam(description="Its name.", min_length=1, max_length=60, examples=["operations"])]
 
 
 class ScreenOut(Schema):
@@ -68,7 +68,7 @@ class Link(Schema):
 
 
 class PanelBody(Strict):
-    panel: str = Field(min_length=1, max_length=300, pattern=r"^[^\r\n]+$", examples=["chart orders backlog"])
+    panel: str = Field(min_length=1, max_length=300, pattern=r"^[^\r\n\x00]+$", examples=["chart orders backlog"])
 
 
 @router.get("", response=ScreenList, url_name="screens", summary="All screens, by name")

@@ -13,17 +13,17 @@ from django.contrib.auth.models import Group, User
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext_lazy as _
-from unfold.admin import ModelAdmin
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
 from console.access import in_scope
+from console.admin.guarded import GuardedAdmin
 from console.admin.words import APPS, of_permission, of_role
 from console.config.passwords import by, note_new_password
 from console.site import site
 from console.usecases import people
 
 
-class ForAllTopics(ModelAdmin):
+class ForAllTopics(GuardedAdmin):
     """Who is for some topics could else give themselves the others. Roles and permissions by their words."""
 
     def formfield_for_manytomany(self, db_field: Any, request: HttpRequest | None = None, **kwargs: Any) -> Any:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 from console.engine import AsyncEngine
-from console.serializers.workers import event_json
+from console.serializers.workers import event_json, worker_json
 from rmq_core.errors import ScriptFailed
 from rmq_core.model.topic import Topic
 from rmq_core.model.views import WorkerInfo
@@ -64,7 +63,7 @@ async def fleet_frame(
         "type": "fleet",
         "at_ms": at_ms,
         "interval_ms": interval_ms,
-        "workers": [_worker(worker, wanted) for worker in workers],
+        "workers": [worker_json(worker, worker.name in wanted.drained) for worker in workers],
         "away": sorted(wanted.drained - {worker.name for worker in workers}),
         "topics": shown,
         "events": [event_json(event) | {"topic": topic} for event, topic in events[:EVENTS_SHOWN]],
@@ -85,32 +84,4 @@ def _topic(topic: Topic, workers: Sequence[WorkerInfo], wanted: Overrides) -> di
         "unowned": len(missing),
         "unowned_slots": to_ranges(missing),
         "pins": [{"worker": worker, "slots": to_ranges(slots)} for worker, slots in sorted(by_worker.items())],
-    }
-
-
-def _worker(worker: WorkerInfo, wanted: Overrides) -> dict[str, Any]:
-    return {
-        "name": worker.name,
-        "host": worker.host,
-        "pid": worker.pid,
-        "state": worker.state,
-        "drained": worker.name in wanted.drained,
-        "session": worker.session,
-        "session_since_ms": worker.session_since_ms,
-        "started_ms": worker.started_ms,
-        "seen_ms": worker.seen_ms,
-        "topics": {name: len(worker.slots.get(name, ())) for name in worker.topics},
-        "slots": sum(len(slots) for slots in worker.slots.values()),
-        "weight": worker.weight,
-        "threads": worker.threads,
-        "in_flight": worker.in_flight,
-        "done": worker.done,
-        "failed": worker.failed,
-        "done_per_s": worker.done_per_s,
-        "stuck": worker.stuck,
-        "stale": worker.stale,
-        "version": worker.version,
-        "versions": dict(worker.versions),
-        "at_most_once": [*worker.at_most_once],
-        "turns": {name: asdict(turns) for name, turns in worker.turns.items()},
     }

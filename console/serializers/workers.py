@@ -1,11 +1,31 @@
-"""Who owns which slot as JSON."""
+"""Workers, and who owns which slot, as JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from typing import Any
 
+from rmq_core.model.views import WorkerInfo
 from rmq_core.queries.owners import OwnershipEvent, SlotOwner, to_ranges
+
+_AS_IT_IS = (
+    "name", "host", "pid", "state", "session", "session_since_ms", "started_ms", "seen_ms", "weight", "threads",
+    "in_flight", "done", "failed", "done_per_s", "stuck", "stale", "version",
+)  # fmt: skip
+
+
+def worker_json(worker: WorkerInfo, drained: bool, sees: Callable[[str], bool] = bool) -> dict[str, Any]:
+    """A worker as it last reported itself, with what it says of topics that somebody may see."""
+    return {
+        **{name: getattr(worker, name) for name in _AS_IT_IS},
+        "drained": drained,
+        "slots": sum(len(slots) for name, slots in worker.slots.items() if sees(name)),
+        "topics": {name: len(worker.slots.get(name, ())) for name in worker.topics if sees(name)},
+        "versions": {name: version for name, version in worker.versions.items() if sees(name)},
+        "at_most_once": [name for name in worker.at_most_once if sees(name)],
+        "turns": {name: asdict(turns) for name, turns in worker.turns.items() if sees(name)},
+    }
 
 
 def owners_json(owners: Sequence[SlotOwner]) -> dict[str, Any] | None:

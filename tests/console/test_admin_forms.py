@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.utils import timezone
 
 from console.models import AuditEntry, PipelineSchedule
 from tests.console.conftest import Queue
@@ -24,6 +28,12 @@ def sent(browser: Client, address: str, values: dict[str, Any]) -> tuple[int, st
     return answer.status_code, html.unescape(answer.content.decode())
 
 
+def begun(browser: Client, made: PipelineSchedule) -> str:
+    """What the form says of when it was opened."""
+    (found,) = re.findall('name="begun" value="([^"]+)"', browser.get(f"{SCHEDULES}{made.pk}/change/").content.decode())
+    return html.unescape(found)
+
+
 def test_a_schedule_is_made_changed_and_deleted(queue: Queue, as_role: Callable[..., Client]) -> None:
     queue.topic()
     browser = as_role("Editor")
@@ -32,7 +42,8 @@ def test_a_schedule_is_made_changed_and_deleted(queue: Queue, as_role: Callable[
     assert (made.kind, made.topics, made.every_ms, made.enabled) == ("archive", ["orders"], 3_600_000, True)
     assert made.next_ms > 0 and made.username == "editor"
     at = f"{SCHEDULES}{made.pk}/"
-    assert sent(browser, f"{at}change/", SCHEDULE | {"names": "", "every_ms": "60000"})[0] == 302
+    changed = SCHEDULE | {"names": "", "every_ms": "60000", "begun": begun(browser, made)}
+    assert sent(browser, f"{at}change/", changed)[0] == 302
     made.refresh_from_db()
     assert (made.topics, made.every_ms) == ([], 60_000)
     assert sent(browser, f"{at}delete/", {"post": "yes"})[0] == 302
@@ -42,7 +53,8 @@ def test_a_schedule_is_made_changed_and_deleted(queue: Queue, as_role: Callable[
 
 
 @pytest.mark.parametrize(("changes", "words"), [
-    ({"names": "nothing"}, "nothing"), ({"every_ms": "59999"}, "at least a minute"), ({"kind": "erase"}, "erase"),
+    ({"names": "nothing"}, "nothing"), ({"names": " , ,"}, "names no topic"),
+    ({"every_ms": "59999"}, "at least a minute"), ({"kind": "erase"}, "erase"),
 ])  # fmt: skip
 def test_what_cannot_be_scheduled_is_said(
     queue: Queue, as_role: Callable[..., Client], changes: dict[str, str], words: str
@@ -54,11 +66,60 @@ def test_what_cannot_be_scheduled_is_said(
 
 def test_a_schedule_of_a_topic_that_is_gone_is_disabled(queue: Queue, as_role: Callable[..., Client]) -> None:
     made = PipelineSchedule.objects.create(kind="archive", topics=["gone"], every_ms=3_600_000)
-    off = {**SCHEDULE, "names": "gone", "reason": "it is gone"}
+    browser = as_role("Editor")
+    off = {**SCHEDULE, "names": "gone", "reason": "it is gone", "begun": begun(browser, made)}
     del off["enabled"]
-    assert sent(as_role("Editor"), f"{SCHEDULES}{made.pk}/change/", off)[0] == 302
+    assert sent(browser, f"{SCHEDULES}{made.pk}/change/", off)[0] == 302
     made.refresh_from_db()
     assert not made.enabled and made.topics == ["gone"]
+
+
+def test_an_old_form_of_a_schedule_undoes_nothing(queue: Queue, as_role: Callable[..., Client]) -> None:
+    queue.topic()
+    made = PipelineSchedule.objects.create(kind="archive", topics=["orders"], every_ms=3_600_000)
+    browser = as_role("Editor")
+    at, old = f"{SCHEDULES}{made.pk}/change/", begun(browser, made)
+    assert sent(browser, at, SCHEDULE | {"every_ms": "60000", "begun": old})[0] == 302
+    for begun_with in (old, "", "nonsense"):
+        status, shown = sent(browser, at, SCHEDULE | {"begun": begun_with})
+        assert status == 200 and "Somebody else has changed this schedule meanwhile" in shown
+    made.refresh_from_db()
+    assert made.every_ms == 60_000
+    assert begun(browser, made) != old, "opened again, it can be saved"
+    assert sent(browser, at, SCHEDULE | {"begun": begun(browser, made)})[0] == 302
+
+
+@contextmanager
+def as_it_is_written(act: Callable[[], object]) -> Iterator[None]:
+    """Somebody else does that in the moment before a schedule is written, or deleted."""
+    left = [act]
+
+    def before(run: Any, sql: str, *given: Any) -> Any:
+        if left and sql.startswith(("UPDATE", "DELETE")) and "pipelineschedule" in sql:
+            left.pop()()
+        return run(sql, *given)
+
+    with connection.execute_wrapper(before):
+        yield
+    assert not left
+
+
+def test_a_schedule_that_others_change_while_it_is_saved(queue: Queue, as_role: Callable[..., Client]) -> None:
+    queue.topic()
+    made = PipelineSchedule.objects.create(kind="archive", topics=["orders"], every_ms=3_600_000)
+    browser = as_role("Editor")
+    at, rows = f"{SCHEDULES}{made.pk}/", PipelineSchedule.objects.filter(pk=made.pk)
+    wanted = SCHEDULE | {"every_ms": "60000", "begun": begun(browser, made)}
+    with as_it_is_written(lambda: rows.update(every_ms=120_000, changed=timezone.now())):
+        status, shown = sent(browser, f"{at}change/", wanted)
+    assert status == 200 and "Somebody else has changed this schedule meanwhile" in shown and 'value="60000"' in shown
+    wanted["begun"] = begun(browser, made)
+    with as_it_is_written(rows.delete):
+        status, shown = sent(browser, f"{at}change/", wanted)
+    assert status in (200, 302) and (status == 302 or "There is no such schedule." in shown)
+    made.save()
+    with as_it_is_written(rows.delete):
+        assert sent(browser, f"{at}delete/", {"post": "yes"})[0] == 302
 
 
 def test_who_may_not_schedule_looks(queue: Queue, as_role: Callable[..., Client]) -> None:
@@ -96,6 +157,13 @@ def test_a_route_is_made_changed_and_deleted(queue: Queue, as_role: Callable[...
 
 @pytest.mark.parametrize(("targets", "words"), [
     ("[", "JSON"), ("[]", "required"), ('[{"topic": "orders"}]', "back to its source"), ("7", "targets"),
+    ("[NaN]", "must not hold NaN"), ("[" * 40, "JSON"), ("[" * 50_000, "nested deeper"),
+    ("[" * 40 + "]" * 40, "nested deeper"),
+    ("9" * 5_000, "JSON"), ('[{"topic": "mail", "in_ms": 1e999}]', "too large"), ('["\\ud800"]', "not Unicode text"),
+    ('[{"topic": "mail", "topic": "mail"}]', "twice"),
+    ('[{"topic": "mail", "priority": ' + "9" * 30 + "}]", "too large"),
+    ('["\\u0000"]', "targets"), ('[{"topic": "a\\u0000"}]', "topic"), ('[[]]', "targets"), ("null", "required"),
+    ('[{"topic": "mail", "when": 7}]', "when"), ("\0", "JSON"),
     ('[{"topic": "nothing"}]', "nothing"), ('[{"topic": "mail", "x": 1}]', "unknown field"), ("{}", "targets"),
 ])  # fmt: skip
 def test_what_is_no_route_is_said(queue: Queue, as_role: Callable[..., Client], targets: str, words: str) -> None:

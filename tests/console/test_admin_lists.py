@@ -15,7 +15,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from console.admin.looking import NEWEST
-from console.models import AuditEntry, MessageTransition, Operation, Reconciliation, TopicScope
+from console.models import AuditEntry, MessageTransition, Operation, PipelineSchedule, Reconciliation, TopicScope
 from console.outbox.models import OutboxMessage
 from tests.console.conftest import Queue
 from tests.console.test_admin_texts import CHINESE, left_over
@@ -173,3 +173,36 @@ def test_operations_are_stopped(queue: Queue, as_role: Callable[..., Client]) ->
     act(as_role("Viewer"), "console_operation", "stop", another.pk)
     another.refresh_from_db()
     assert another.state == "queued"
+
+
+@pytest.mark.parametrize("topics", [["a/b"], [1, None], [["orders"], {"a": 1}], ["\ufffe"], [""]])
+def test_one_odd_row_takes_no_list_away(queue: Queue, as_role: Callable[..., Client], topics: list[Any]) -> None:
+    name = topics[0] if isinstance(topics[0], str) else "a/b"
+    rows = {
+        RECORD: a_record(topic=name), "console_operation": an_operation(topic=name),
+        "console_reconciliation": Reconciliation.objects.create(topics=topics),
+        "console_pipelineschedule": PipelineSchedule.objects.create(kind="archive", topics=topics, every_ms=60_000),
+        OUTBOX: an_outbox_row(topic=name),
+    }  # fmt: skip
+    browser = as_role("Admin")
+    for model, row in rows.items():
+        assert "</table>" in page(browser, model) and page(browser, model, row.pk)
+
+
+def test_a_selection_reaches_nobody_elses_topics(queue: Queue, person: Callable[..., User]) -> None:
+    user = person("Operator")
+    TopicScope.objects.create(group=Group.objects.create(name="Team"), patterns="mail")
+    user.groups.add(Group.objects.get(name="Team"))
+    browser, operation = Client(), an_operation()
+    browser.force_login(user)
+    act(browser, "console_operation", "stop", operation.pk)
+    act(browser, "console_operation", "stop", operation.pk, select_across="1")
+    operation.refresh_from_db()
+    assert operation.state == "queued"
+
+
+def test_all_rows_are_not_chosen_where_that_is_not_offered(queue: Queue, as_role: Callable[..., Client]) -> None:
+    for _ in range(2):
+        an_outbox_row(state="parked", tries=3)
+    act(as_role("Admin"), OUTBOX, "discard", 0, reason="x", select_across="1")
+    assert set(states().values()) == {"parked"}

@@ -20,6 +20,7 @@ from ninja.errors import HttpError, ValidationError
 from console.access import Forbidden, OutOfScope
 from console.errors import (
     BadRequest,
+    ScheduleMoved,
     UnknownAlert,
     UnknownMessage,
     UnknownRecurring,
@@ -212,6 +213,8 @@ def translate(error: Exception) -> ApiError:
             return ApiError(404, "unknown_screen", str(error))
         case UnknownSchedule():
             return ApiError(404, "unknown_schedule", str(error))
+        case ScheduleMoved():
+            return ApiError(409, "schedule_moved", str(error))
         case UnknownView():
             return ApiError(404, "unknown_view", str(error))
         case ViewExists():

@@ -18,7 +18,7 @@ from console.api.http.errors import ApiError, invalid
 from console.api.http.lists import readable
 from console.api.http.preconditions import IfMatch, IfNoneMatch, tags_of
 from console.api.http.routers import topics as topics_router
-from console.api.http.schemas import ID_MAX, NEEDED_WHY, NEEDS_REASON, WHY, Reason, Strict, TopicName
+from console.api.http.schemas import ID_MAX, NEEDED_WHY, NEEDS_REASON, WHY, Reason, Strict, Text, TopicName
 from console.api.messages.queries import canonical
 from console.engine import engine
 from console.serializers.routes import redriven_json, route_etag, route_json
@@ -31,7 +31,7 @@ from rmq_core.model.topic import MAX_SLOTS
 
 router = Router(tags=["routes"])
 
-RouteName = Annotated[str, PathParam(max_length=60)]
+RouteName = Annotated[Text, PathParam(max_length=60)]
 REDRIVE_MOST = 500
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.db import transaction
+
 from console.access import User, in_scope
 from console.clock import ms_of
 from console.models import Reconciliation, TopicVerdict
@@ -19,21 +21,27 @@ NAME_MAX = 255
 _SAID = ("clean_since", "at", "run", "findings", "complete")
 
 
+@transaction.atomic
 def note(run: Reconciliation) -> None:
-    """Brings the topics of a reconciliation that has just ended well up to date."""
+    """Brings the topics of a reconciliation that has just ended well up to date.
+
+    Two may end at once, and the one that ended first be noted last: each row is made first and locked then, and of two
+    runs the later one has the last word.
+    """
     assert run.finished is not None
     found, gaps = findings_by_topic([run]), lacking_topics(run)
     names = sorted({topic for topic in topics_of(run) if topic == shown(topic, NAME_MAX)})
-    known = {each.topic: each for some in in_parts(names) for each in TopicVerdict.objects.filter(topic__in=some)}
-    rows = [known.get(topic) or TopicVerdict(topic=topic) for topic in names]
-    for row in rows:
-        row.findings, row.complete = found.get((run.pk, row.topic), 0), row.topic not in gaps
-        clean = row.complete and not row.findings and run.findings <= run.listed
-        row.clean_since = (row.clean_since or run.finished) if clean else None
-        row.at, row.run = run.finished, run.pk
-    TopicVerdict.objects.bulk_update([row for row in rows if row.pk], _SAID, batch_size=100)
-    made = [row for row in rows if not row.pk]
-    TopicVerdict.objects.bulk_create(made, batch_size=100, ignore_conflicts=True)  # another run ends beside this one
+    made = [TopicVerdict(topic=topic, at=run.finished, run=run.pk) for topic in names]
+    TopicVerdict.objects.bulk_create(made, batch_size=100, ignore_conflicts=True)
+    for some in in_parts(names):
+        rows = TopicVerdict.objects.filter(topic__in=some, at__lte=run.finished).order_by("topic").select_for_update()
+        told = list(rows)
+        for row in told:
+            row.findings, row.complete = found.get((run.pk, row.topic), 0), row.topic not in gaps
+            clean = row.complete and not row.findings and run.findings <= run.listed
+            row.clean_since = (row.clean_since or run.finished) if clean else None
+            row.at, row.run = run.finished, run.pk
+        TopicVerdict.objects.bulk_update(told, _SAID, batch_size=100)
 
 
 def clean_topics(user: User) -> list[dict[str, Any]]:

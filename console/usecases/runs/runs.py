@@ -14,7 +14,7 @@ from django.utils.translation import gettext
 from console.access import Action, Permission, User, account_of, in_scope, require
 from console.clock import now_ms
 from console.engine import engine
-from console.errors import BadRequest, UnknownSchedule
+from console.errors import BadRequest, ScheduleMoved, UnknownSchedule
 from console.models import PipelineSchedule, Reconciliation
 from console.models.fields import UNREADABLE
 from console.models.pipeline import WITHOUT
@@ -160,7 +160,8 @@ def schedule(
 ) -> PipelineSchedule:
     """Make a schedule, or change one; its first run comes soon.
 
-    Raises `Forbidden`, `BadRequest`, `UnknownSchedule` (it was deleted meanwhile).
+    Raises `Forbidden`, `BadRequest`, `UnknownSchedule` (it was deleted meanwhile), `ScheduleMoved` (or changed: all of
+    it is written, over what `known` was read as).
     """
     query = {**wanted.query(), "every_ms": every_ms, **({"schedule": known.pk, "enabled": enabled} if known else {})}
     with audited(actor, Action.SCHEDULE, query=query, reason=wanted.reason) as entry:
@@ -177,7 +178,7 @@ def schedule(
         if known is None:
             found = PipelineSchedule.objects.create(next_ms=now_ms(), **fields)
         else:
-            found = _change(known, **fields)
+            found = _change(known, all_of_it=True, **fields)
         entry.done = 1
     return found
 
@@ -221,10 +222,20 @@ def unknown_schedule() -> UnknownSchedule:
     return UnknownSchedule(gettext("There is no such schedule."))
 
 
-def _change(known: PipelineSchedule, **fields: Any) -> PipelineSchedule:
-    """Write these fields and no others: somebody else may change the rest, or delete it. Raises `UnknownSchedule`."""
-    if not PipelineSchedule.objects.filter(pk=known.pk).update(**fields):
-        raise unknown_schedule()
+def schedule_moved() -> ScheduleMoved:
+    """That it is not what somebody has seen."""
+    return ScheduleMoved(gettext("Somebody else has changed this schedule meanwhile: open it again."))
+
+
+def _change(known: PipelineSchedule, all_of_it: bool = False, **fields: Any) -> PipelineSchedule:
+    """Write these fields and no others: somebody else may change the rest, or delete it.
+
+    Raises `UnknownSchedule`, and of all of it `ScheduleMoved`.
+    """
+    there = PipelineSchedule.objects.filter(pk=known.pk)
+    seen = there.filter(changed=known.changed) if all_of_it else there
+    if not seen.update(changed=timezone.now(), **fields):
+        raise schedule_moved() if there.exists() else unknown_schedule()
     known.refresh_from_db()
     return known
 

@@ -48,7 +48,8 @@ def test_one_is_made_changed_disabled_and_deleted(editor: Caller) -> None:
 def test_what_cannot_run_is_refused(editor: Caller) -> None:
     problem(editor.post(PATH, {"every_ms": 59_000}), 422, "invalid")
     problem(editor.post(PATH, {"kind": "restore", "every_ms": 60_000}), 422, "invalid")
-    problem(editor.post(PATH, {"topics": ["nosuch"], "every_ms": 60_000}), 422, "invalid")
+    for topics in (["nosuch"], [" , ,"], [""], [" "]):
+        problem(editor.post(PATH, {"topics": topics, "every_ms": 60_000}), 422, "invalid")
     problem(editor.post(PATH, {"ledger": "none.csv", "every_ms": 60_000}), 422, "bad_request")
     assert not PipelineSchedule.objects.exists()
 
@@ -90,6 +91,19 @@ def test_who_switches_it_leaves_the_rest_to_others(editor: Caller, monkeypatch: 
     editor.ok("PATCH", path, {"every_ms": 120_000})
     monkeypatch.setattr(schedules, "_find", lambda caller, number: found)
     assert editor.ok("PATCH", path, {"enabled": False})["every_ms"] == 120_000
+
+
+def test_what_somebody_else_has_changed_meanwhile_is_not_undone(
+    editor: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = editor.ok("POST", PATH, {"topics": ["orders"], "every_ms": 60_000}, status=201)
+    path = f"{PATH}/{made['id']}"
+    found = PipelineSchedule.objects.get(pk=made["id"])
+    editor.ok("PATCH", path, {"every_ms": 120_000})
+    with monkeypatch.context() as patched:
+        patched.setattr(schedules, "_find", lambda caller, number: found)
+        problem(editor("PATCH", path, {"topics": []}), 409, "schedule_moved")
+    assert editor.ok("GET", path)["topics"] == ["orders"]
 
 
 def test_seconds_are_taken_and_told_under_their_former_name(editor: Caller) -> None:

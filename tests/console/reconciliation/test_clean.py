@@ -121,3 +121,40 @@ def test_what_a_page_leads_to_stays_and_what_nobody_compares_goes(office: Office
     TopicVerdict.objects.update(at=timezone.now() - jobs.KEPT - timedelta(hours=1))
     jobs.prune()
     assert not TopicVerdict.objects.exists() and not Reconciliation.objects.exists()
+
+
+@pytest.mark.parametrize("hour", [1, 3])
+def test_of_runs_that_end_at_once_the_later_one_has_the_last_word(office: Office, hour: int) -> None:
+    """While one is noted, another one that found something is: before, or after it."""
+    begun = timezone.now() - timedelta(hours=9)
+    first, run, other = (reconciled(begun + timedelta(hours=at), ["mail"]) for at in (0, 2, hour))
+    other.findings = other.listed = 1
+    for each in (first, run, other):
+        each.save()
+    Finding.objects.create(run=other, kind="lost", topic="mail", slot=0, ident="a")
+    left = [other]
+
+    def before(execute: Any, sql: str, *given: Any) -> Any:
+        if left and sql.startswith(("INSERT", "UPDATE")) and "topicverdict" in sql:
+            clean.note(left.pop())
+        return execute(sql, *given)
+
+    clean.note(first)
+    with connection.execute_wrapper(before):
+        clean.note(run)
+    later = max(run, other, key=lambda each: each.finished)
+    row = TopicVerdict.objects.get()
+    assert (row.run, row.at, row.findings) == (later.pk, later.finished, later.findings)
+    assert row.clean_since == (run.finished if later is run else None)
+    assert not left
+
+
+def test_who_is_noted_late_changes_nothing(office: Office) -> None:
+    begun = timezone.now() - timedelta(hours=9)
+    early, late = (reconciled(begun + timedelta(hours=at), ["mail"]) for at in (0, 1))
+    for each in (early, late):
+        each.save()
+    clean.note(late)
+    clean.note(early)
+    row = TopicVerdict.objects.get()
+    assert (row.run, row.clean_since) == (late.pk, late.finished)

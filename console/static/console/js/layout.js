@@ -6,6 +6,11 @@
     dock_to_right: gettext("Show or hide the sidebar"),
     close: gettext("Close the sidebar"),
   };
+  /** @type {[string, string][]} */
+  const BOXES = [
+    ["#changelist-filter", gettext("Filters of the list")],
+    ["#changelist", gettext("Rows of the list")],
+  ];
   const ACTS = "[x-on\\:click]";
   const NATIVE = "a[href], button, input, select, textarea, summary, label";
   const FOCUSABLE = "a[href], button, input:not([type=hidden]), [tabindex='0']";
@@ -18,10 +23,10 @@
     document.getElementById("main")?.setAttribute("role", "main");
   });
 
-  // The layout's own scroll boxes name themselves in English, when they are made.
+  // The layout's own scroll boxes name themselves in English, when they are made, and all by the same name.
   addEventListener("load", () => {
     for (const box of document.querySelectorAll(".simplebar-content-wrapper"))
-      box.setAttribute("aria-label", gettext("Scrollable content"));
+      box.setAttribute("aria-label", BOXES.find(([place]) => box.closest(place))?.[1] ?? gettext("Scrollable content"));
   });
 
   function asButton(/** @type {HTMLElement} */ element) {
