@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 
 from console.engine import AsyncEngine
@@ -17,6 +17,7 @@ from console.threads import with_database
 from rmq_core.journal import reader, trimmer
 from rmq_core.journal.archives import reader_of
 from rmq_core.journal.reader import Position, Read
+from rmq_core.model.group import AT
 from rmq_core.model.topic import Topic
 from rmq_core.protocol.keys import Keyspace
 from rmq_core.protocol.scripts import Operation
@@ -43,22 +44,22 @@ class Follower:
         self._places: dict[str, dict[int, Place]] = {}
         self._steps_per_entry: dict[str, float] = {}
         self._trimmed = self._trimmed_all = float("-inf")
-        self._held: set[str] = set()
+        self._held: dict[str, int] = {}
 
     async def round(self) -> Counter[str]:
         """Bring what the journals hold into the database; returns how many transitions, by topic."""
         topics = await self._engine.client.run(_with_groups(self._engine.client.keyspace))
-        await self._hold_for_archive(topics)
+        held = await self._hold_for_archive(topics)
         written: Counter[str] = Counter()
         for topic in topics:
             if is_recorded(topic):
                 written[topic.name] = await self._follow(topic)
             elif topic.name in self._places:
                 await self._leave(topic)
-        await self._trim(topics)
+        await self._trim(topics, held)
         return written
 
-    async def _trim(self, topics: Iterable[Topic]) -> None:
+    async def _trim(self, topics: Iterable[Topic], held: Mapping[str, str]) -> None:
         now = time.monotonic()
         if now - self._trimmed < TRIM_EVERY_S:
             return
@@ -67,7 +68,7 @@ class Follower:
             self._trimmed_all = now
         else:
             topics = [topic for topic in topics if topic.journal != "off"]
-        await self._engine.client.run(trimmer.trim_each(self._engine.client.keyspace, list(topics)))
+        await self._engine.client.run(trimmer.trim_each(self._engine.client.keyspace, list(topics), held))
 
     async def _follow(self, topic: Topic) -> int:
         client, total = self._engine.client, 0
@@ -122,16 +123,20 @@ class Follower:
         await client.run(reader.commit(client.keyspace, topic, READER, ends))
         return written
 
-    async def _hold_for_archive(self, topics: Iterable[Topic]) -> None:
-        """Where an archive is on schedule, nothing may be trimmed before it has run for the first time."""
+    async def _hold_for_archive(self, topics: Iterable[Topic]) -> dict[str, str]:
+        """Where an archive is on schedule, nothing may be trimmed before it has run for the first time, also of a topic
+        that was made anew, as after its server lost everything. Returns by topic the reader that is to hold it back."""
         client = self._engine.client
         journaled = [topic for topic in topics if topic.journal != "off"]
         scheduled = await with_database(_archived) if journaled else []
+        ours, held = reader_of(options().pipeline_archive) if scheduled else "", dict[str, str]()
         for topic in journaled:
-            wanted = any(not names or topic.name in names for names in scheduled)
-            if wanted and topic.name not in self._held:
-                await client.run(reader.register(client.keyspace, topic, reader_of(options().pipeline_archive)))
-                self._held.add(topic.name)
+            if any(not names or {topic.name, topic.name.partition(AT)[0]} & {*names} for names in scheduled):
+                held[topic.name] = ours
+                if self._held.get(topic.name) != topic.created_ms:
+                    await client.run(reader.register(client.keyspace, topic, ours))
+                    self._held[topic.name] = topic.created_ms
+        return held
 
     async def _leave(self, topic: Topic) -> None:
         """The journal was switched off: take in what is left, then hold nothing back any more."""

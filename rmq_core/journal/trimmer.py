@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from rmq_core.journal import reader
 from rmq_core.journal.reader import START, Position
@@ -48,9 +49,12 @@ def trim(keyspace: Keyspace, topic: Topic) -> Operation[int]:
     return (yield from _trim_behind(keyspace, topic, (yield from reader.positions(keyspace, topic))))
 
 
-def trim_each(keyspace: Keyspace, topics: Sequence[Topic]) -> Operation[int]:
+def trim_each(
+    keyspace: Keyspace, topics: Sequence[Topic], also: Mapping[str, str] = MappingProxyType({})
+) -> Operation[int]:
     """The same of several topics: who reads is asked of all of them at once, for of most topics nobody does.
 
+    ``also``: by topic, a reader that holds it back even where the server does not know it, as after it lost everything.
     One whose readers cannot be read keeps no other from being trimmed; the first such error is raised at the end.
     """
     gone, failed = 0, None
@@ -60,7 +64,10 @@ def trim_each(keyspace: Keyspace, topics: Sequence[Topic]) -> Operation[int]:
             if isinstance(reply, Exception):
                 failed = failed or reply
             elif reply:
-                gone += yield from _trim_behind(keyspace, topic, reader.positions_in(reply))
+                known = reader.positions_in(reply)
+                if topic.name in also:
+                    known.setdefault(also[topic.name], {})
+                gone += yield from _trim_behind(keyspace, topic, known)
     if failed is not None:
         raise failed
     return gone

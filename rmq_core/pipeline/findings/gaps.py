@@ -27,8 +27,9 @@ every one of them; null: an older release wrote it, nobody knows.
 WIDE = ("trimmed", "elsewhere", "past", "off", "reshaped", "undefined")
 """Reasons that lie in how a topic is run, not in what happened to one slot."""
 
-DEFINED = "topic string, defined string, journaled_here boolean"
-"""Per topic the mark of its shape that its slots must have (null: not known), and whether its journal is on."""
+DEFINED = "topic string, defined string, journaled_here boolean, created_ms long"
+"""Per topic the mark of its shape that its slots must have (null: not known), whether its journal is on, and since when
+it is there."""
 
 _AFRESH = "Switched off and on again while the topic is empty, a journal starts again and is whole from there."
 ADVICE = {
@@ -84,14 +85,15 @@ def holes(
     behind = F.col("journaled") > F.coalesce("last_n", F.lit(0))
     # What was written before the snapshot, and yet behind the end it saw: the server has lost it since.
     lost = (F.col("position") > F.col("end")) & (ms_of(F.col("position")) < F.col("at_ms"))
-    # The numbers began anew, and the journal did not.
+    # The numbers began anew, and the journal did not; of a topic that was made anew since, it was trimmed.
     unmarked = (F.col("position") <= F.col("begin")) & (F.col("journaled") < F.col("last_n"))
+    anew = F.coalesce(F.col("created_ms") > ms_of(F.col("position")), F.lit(False))
     own = F.coalesce(
         F.when(reshaped, "reshaped"),
         "reason",
         F.when(archive_lacks() | behind, "missing")
         .when(lost, "restarted")
-        .when(unmarked, "unmarked")
+        .when(unmarked, F.when(anew, "trimmed").otherwise("unmarked"))
         .when(unjournaled, "unjournaled"),
     )
     last_missing = F.when(F.col("reason").isNull(), F.col("journaled")).when(F.col("front"), F.col("first_n") - 1)

@@ -57,13 +57,15 @@ class Repeated(Exception):
         self.topics = topics
 
 
-def _defined(judged: Judged) -> list[tuple[str, str | None, bool]]:
+def _defined(judged: Judged) -> list[tuple[str, str | None, bool, int]]:
     """Rows of `gaps.DEFINED`; of a topic that is being defined anew just now it is not known."""
     now = {topic.name: topic.shape for topic in judged.limits.options.journaled()}
-    return [
-        (topic.name, topic.shape if now.get(topic.name) == topic.shape else None, topic.journal is not Journal.OFF)
-        for topic in judged.topics
-    ]
+
+    def row(topic: Topic) -> tuple[str, str | None, bool, int]:
+        shape = topic.shape if now.get(topic.name) == topic.shape else None
+        return topic.name, shape, topic.journal is not Journal.OFF, topic.created_ms
+
+    return [row(topic) for topic in judged.topics]
 
 
 def judge(judged: Judged, snapshot: DataFrame, history: History) -> None:

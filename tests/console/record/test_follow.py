@@ -287,6 +287,49 @@ async def test_nothing_is_trimmed_before_a_scheduled_archive_has_read_it(queue: 
     assert {each.name for each in state.readers} == {"record", reader_of(options().pipeline_archive)}
 
 
+@pytest.mark.parametrize("lost", ["everything", "the readers"])
+async def test_nor_after_the_server_lost_what_the_archive_had_said(
+    queue: Queue, engine: AsyncEngine, lost: str
+) -> None:
+    """The keeper goes on; who reads is known to the schedule alone."""
+    await sync_to_async(PipelineSchedule.objects.create)(
+        kind="archive", every_ms=3_600_000, username="x", topics=["orders", "events"]
+    )
+    queue.topic(journal="events")
+    events = queue.topic("events", TopicKind.STREAM, slots=1, journal=Journal.FULL)
+    queue.client.define_group(events, "mail")
+    follower = Follower(engine)
+    await sync_to_async(work)(queue, 10)
+    await until_quiet(follower)
+    raw, keyspace = queue.client.connection, queue.client.keyspace
+    if lost == "everything":
+        keys = [key for pattern in ("{}:*", "*{{{}:*") for key in scan(queue, pattern.format(keyspace.namespace))]
+        raw.run([("DEL", key) for key in keys])
+        queue.client.forget("orders")
+        queue.topic(journal="events")
+        await sync_to_async(work)(queue, 10)
+    else:
+        raw.run([("DEL", keyspace.journal_readers(name)) for name in ("orders", "events@mail")])
+    events = queue.topic("events", TopicKind.STREAM, slots=1, journal=Journal.FULL)
+    queue.client.define_group(events, "mail")
+    queue.client.ack(queue.client.take("events@mail") if queue.client.send(events, "entry") else [])
+    follower._trimmed = float("-inf")
+    await until_quiet(follower)
+    for name in ("orders", "events@mail"):
+        state = queue.client.run(trimmer.state(keyspace, queue.client.topic(name)))
+        assert state.entries == state.written > 0, name
+
+
+def scan(queue: Queue, pattern: str) -> list[bytes]:
+    found: list[bytes] = []
+    cursor: object = 0
+    while True:
+        ((cursor, some),) = queue.client.connection.run([("SCAN", cursor, "MATCH", pattern, "COUNT", 1_000)])
+        found += some
+        if not int(cursor):
+            return found
+
+
 async def test_groups_of_a_stream_are_recorded_each_by_its_own_journal(queue: Queue, engine: AsyncEngine) -> None:
     events = queue.topic("events", TopicKind.STREAM, slots=1, journal=Journal.FULL)
     client = queue.client
