@@ -74,11 +74,7 @@ local function turn()
     limits.look_after_keys(REAPED_MOST)
   end
   if version then
-    local permits = read_permits(STATS)
-    local room = 0
-    if permits and permits.version >= version and permits.until_ms > now and permits.until_ms <= now + PERMITTED_MS then
-      room = math.max(0, permits.limit - redis.call('ZCARD', PREPARE))
-    end
+    local room = permitted(read_permits(STATS), version, now, redis.call('ZCARD', PREPARE))
     short = room < limit and 2 or 0
     limit = math.min(limit, room)
   end
