@@ -6,6 +6,7 @@ import pytest
 
 from rmq_core import RMQ, FixedTimeMessage, Inspector, PriorityMessage, Topic, TopicKind
 from rmq_core.embedded.redis import EmbeddedRedis
+from rmq_core.ops.reaper import reap_overdue
 from rmq_core.protocol.scripts import Call, script
 from rmq_core.protocol.slot_calls import reap
 from tests.engine.clock import ClockedRedis
@@ -27,6 +28,11 @@ def define(rmq: RMQ, kind: TopicKind = TopicKind.PRIORITY, **options: int) -> To
 def look(rmq: RMQ, topic: Topic) -> None:
     """What any consumer or keeper does on the way."""
     rmq.connection.run([reap(rmq.keyspace, topic, 0)])
+
+
+def look_of_keeper(rmq: RMQ) -> None:
+    """The same, by one that knows no more than its samples say."""
+    rmq.run(reap_overdue(rmq.keyspace, Inspector(rmq).sample()))
 
 
 def test_a_limited_topic_goes_on(rmq: RMQ, clock: ClockedRedis) -> None:

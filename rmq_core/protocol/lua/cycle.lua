@@ -60,7 +60,8 @@ local function turn()
   local releases = tonumber(ARGV[POLICY + 9])
   release(at, releases, statuses)
   local busy = roll_back(REAPED_MOST) == REAPED_MOST
-  busy = promote(REAPED_MOST) == REAPED_MOST or busy
+  local promoted, more_wait = promote(REAPED_MOST)
+  busy = promoted == REAPED_MOST or more_wait or busy
   if HOLDS then
     busy = lift_over(REAPED_MOST) == REAPED_MOST or busy
   end
