@@ -4,7 +4,7 @@ groups, and where it steps again."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import pytest
 
@@ -16,7 +16,7 @@ from tests.engine.clock import ClockedRedis
 
 BACK_MS, FAR_MS = 600_000, 3_600_000
 TIMEOUT_MS, BACKOFF_MS = 5_000, 2_000
-TIMES = {"backoff_ms": BACKOFF_MS, "backoff_max_ms": BACKOFF_MS, "visibility_timeout_ms": TIMEOUT_MS}
+TIMES: dict[str, Any] = {"backoff_ms": BACKOFF_MS, "backoff_max_ms": BACKOFF_MS, "visibility_timeout_ms": TIMEOUT_MS}
 WHAT = ["priority", "fixed-time", "range-merge", "group"]
 
 
@@ -240,7 +240,7 @@ def test_a_time_that_was_given_is_kept(clocked: RMQ, clock: ClockedRedis, what: 
     clocked.release(failed[2:], delay_ms=FAR_MS // 2)
     due_ms = clock.now_ms + FAR_MS
     for n, each in enumerate(failed[2:]):
-        ref = MessageRef(each.slot, each.raw_id)
+        ref = MessageRef(each.slot, each.id)
         assert [done.status for done in control.reschedule(queue.topic.name, [ref], due_ms=due_ms + n * 2)] == ["done"]
     clocked.release(queue.taken(1), delay_ms=1_000)
     clock.move(-BACK_MS)

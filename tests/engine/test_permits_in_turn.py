@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import count
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ from tests.engine.clock import ClockedRedis
 
 SLOTS, PAUSE_MS = 4, 10
 BASES = {slot_for(name.encode(), SLOTS): name for name in map(str, range(SLOTS * 20))}
-LIMITS = [{}, {"rate_limit": 1_000_000}, {"key_concurrency": 100}]
+LIMITS: list[dict[str, Any]] = [{}, {"rate_limit": 1_000_000}, {"key_concurrency": 100}]
 numbers = count()
 
 
@@ -25,7 +26,7 @@ def send(rmq: RMQ, slot: int, priority: int, n: int = 1) -> None:
 @pytest.mark.parametrize("limits", LIMITS, ids=["alone", "with a rate", "with a limit of keys"])
 @pytest.mark.parametrize(("concurrency", "most"), [(1, 1), (3, 3), (3, 10), (3, 1)])
 def test_the_highest_have_the_permits(
-    clocked: RMQ, clock: ClockedRedis, limits: dict[str, int], concurrency: int, most: int
+    clocked: RMQ, clock: ClockedRedis, limits: dict[str, Any], concurrency: int, most: int
 ) -> None:
     clocked.define(Topic("work", TopicKind.PRIORITY, slots=SLOTS, concurrency=concurrency, **limits))
     send(clocked, 0, 100, 20)
