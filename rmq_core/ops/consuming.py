@@ -97,10 +97,16 @@ class Consumer:
     lacks permits asks for them in between.
     """
 
-    def __init__(self, keyspace: Keyspace, topic: Topic, chance: Callable[[], float] = random.random) -> None:
+    def __init__(
+        self,
+        keyspace: Keyspace,
+        topic: Topic,
+        chance: Callable[[], float] = random.random,
+        looks_again: bool = True,
+    ) -> None:
         self.keyspace = keyspace
         self.topic = topic
-        self._hints = Hints(keyspace, chance)
+        self._hints = Hints(keyspace, chance, looks_again)
         self._turns = self._hints.turns
         self._spares = SPARES
         self._unused_permits = 0

@@ -55,11 +55,14 @@ class _Note(NamedTuple):
 
 
 class Hints:
-    """What one consumer knows of the hints of one topic."""
+    """What one consumer knows of the hints of one topic. ``looks_again``: at slots every second, not at first only."""
 
-    def __init__(self, keyspace: Keyspace, chance: Callable[[], float] = random.random) -> None:
+    def __init__(
+        self, keyspace: Keyspace, chance: Callable[[], float] = random.random, looks_again: bool = True
+    ) -> None:
         self._keyspace = keyspace
         self._chance = chance
+        self._looks_again = looks_again
         self.turns = Turns(chance)
         self._looked_all = False
         self._next_slot = 0
@@ -136,7 +139,7 @@ class Hints:
             self._looked_all = True
             self._look_at = now + LOOK_EVERY_S
             return range(topic.slots)
-        if now < self._look_at:
+        if now < self._look_at or not self._looks_again:
             return ()
         self._look_at = now + LOOK_EVERY_S
         first, self._next_slot = self._next_slot, (self._next_slot + LOOKS_AT_ONCE) % topic.slots
