@@ -83,6 +83,7 @@ class ClientCore:
         self._consumers: dict[str, Consumer] = {}
         self.sender = CallNumbers()
         self.chance: Callable[[], float] = random.random
+        self.looks_again = True
 
     def known_topic(self, name: str) -> Topic | None:
         """A definition read not long ago."""
@@ -103,7 +104,7 @@ class ClientCore:
         """The pull consumer of a topic, following its definition."""
         consumer = self._consumers.get(topic.name)
         if consumer is None or consumer.topic.slots != topic.slots:
-            consumer = self._consumers[topic.name] = Consumer(self.keyspace, topic, self.chance)
+            consumer = self._consumers[topic.name] = Consumer(self.keyspace, topic, self.chance, self.looks_again)
         consumer.topic = topic
         return consumer
 

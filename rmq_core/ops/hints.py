@@ -19,7 +19,7 @@ from rmq_core.model.topic import Topic
 from rmq_core.ops.turns import Turns, level_of
 from rmq_core.protocol.keys import Keyspace
 from rmq_core.protocol.scripts import BATCH_MAX, Call, Each, Operation, Request, batches, script
-from rmq_core.protocol.slot_calls import on_slot
+from rmq_core.protocol.slot_calls import on_slot, reap
 from rmq_core.protocol.takes import NOT_DUE
 
 CANDIDATES_MOST = 128
@@ -55,11 +55,14 @@ class _Note(NamedTuple):
 
 
 class Hints:
-    """What one consumer knows of the hints of one topic."""
+    """What one consumer knows of the hints of one topic. ``looks_again``: at slots every second, not at first only."""
 
-    def __init__(self, keyspace: Keyspace, chance: Callable[[], float] = random.random) -> None:
+    def __init__(
+        self, keyspace: Keyspace, chance: Callable[[], float] = random.random, looks_again: bool = True
+    ) -> None:
         self._keyspace = keyspace
         self._chance = chance
+        self._looks_again = looks_again
         self.turns = Turns(chance)
         self._looked_all = False
         self._next_slot = 0
@@ -79,9 +82,14 @@ class Hints:
         later = known if topic.timed else dict(_pairs(dues))
         # Whatever the hint says: it may lie on another node, and a server that had to be taught the script has run the
         # looks after the reads.
-        for slot, (_, next_due_ms, head, event_ms) in zip(slots, found, strict=True):
+        for slot, (_, next_due_ms, head, event_ms, stepped) in zip(slots, found, strict=True):
             known.pop(slot, None)
             later.pop(slot, None)
+            if stepped:  # the clock has stepped back, and nobody has looked yet
+                self._writes.append(reap(self._keyspace, topic, slot))
+                self.doubt(slot)
+                if topic.timed and not head:
+                    continue
             if topic.timed and next_due_ms != NOT_DUE:
                 known[slot] = next_due_ms
             elif not topic.timed and head:
@@ -131,7 +139,7 @@ class Hints:
             self._looked_all = True
             self._look_at = now + LOOK_EVERY_S
             return range(topic.slots)
-        if now < self._look_at:
+        if now < self._look_at or not self._looks_again:
             return ()
         self._look_at = now + LOOK_EVERY_S
         first, self._next_slot = self._next_slot, (self._next_slot + LOOKS_AT_ONCE) % topic.slots
@@ -180,7 +188,7 @@ def note_heads(
 
 
 def _looked(topic: Topic, slot: int, reply: Sequence[Any]) -> _Note:
-    now_ms, next_due_ms, head, event_ms = reply
+    now_ms, next_due_ms, head, event_ms, _ = reply
     if topic.timed:
         return _Note(slot, now_ms, "" if next_due_ms == NOT_DUE else next_due_ms, "", "whole")
     event = "" if event_ms == NOT_DUE else event_ms  # of what is due already, too: a retry shows in no head

@@ -20,7 +20,7 @@ from rmq_core.protocol.streams import slot_length, trim
 
 OVERDUE_MS = 2_000
 AHEAD_MS = 2_000
-"""Receipts run ahead of the clock by less than this; see `shared/reaping.lua`."""
+"""Receipts run ahead of the clock by less than this; see `shared/stepping.lua`."""
 MOVED_AT_ONCE = 500
 SLOTS_AT_ONCE = 64
 NEARLY = 10_000
@@ -28,15 +28,9 @@ NEARLY = 10_000
 
 
 def overdue_ms(topic: Topic, slot: SlotSample, now_ms: int) -> int:
-    """For how long a timeout, a retry, the end of a hold or of an order of a slot has been due; 0 when none is.
-
-    What seems to have been taken in the future shows that the clock has stepped back: the slot is to be visited, at
-    once and again, until its script has seen that for one timeout.
-    """
+    """For how long a timeout, a retry, the end of a hold or of an order of a slot has been due; 0 when none is."""
     due = []
     if slot.oldest_taken_ms is not None:
-        if slot.oldest_taken_ms > now_ms + AHEAD_MS:
-            return slot.oldest_taken_ms - now_ms
         due.append(slot.oldest_taken_ms + topic.visibility_timeout_ms)
     if slot.next_retry_ms is not None:
         due.append(slot.next_retry_ms)
@@ -45,6 +39,16 @@ def overdue_ms(topic: Topic, slot: SlotSample, now_ms: int) -> int:
     if slot.waits_since_ms is not None and not topic.in_order:
         due.append(slot.waits_since_ms)  # it was switched off since
     return max(0, now_ms - min(due)) if due else 0
+
+
+def stepped(slot: SlotSample, now_ms: int) -> bool:
+    """Whether something was taken, or began to wait, in the future: the clock has stepped back. The slot is to be
+    visited at once, and again until its script has seen that for one timeout and walked through all that waits.
+    """
+    ahead_ms = now_ms + AHEAD_MS
+    if slot.oldest_taken_ms is not None and slot.oldest_taken_ms > ahead_ms:
+        return True
+    return slot.retrying > 0 and (slot.walked or int((slot.waits or b"0").split()[0]) > ahead_ms)
 
 
 def trash_overdue_ms(topic: Topic, slot: SlotSample, now_ms: int) -> int:
@@ -66,7 +70,8 @@ def reap_overdue(
         (sample.topic, slot.slot)
         for sample in samples
         for slot in sample.with_deadlines
-        if overdue_ms(sample.topic, slot, sample.at_ms) > overdue_by_ms
+        if stepped(slot, sample.at_ms)
+        or overdue_ms(sample.topic, slot, sample.at_ms) > overdue_by_ms
         or trash_overdue_ms(sample.topic, slot, sample.at_ms) > overdue_by_ms
     ]
     for sample in samples:

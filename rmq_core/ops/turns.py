@@ -46,16 +46,25 @@ class Turns:
         """Of equals the least is next: who was never served, else who was not for the longest time."""
         return self._served.get((level, slot)) or -self._chance()
 
-    def serve(self, level: int, slot: int) -> None:
-        """The slot has had its turn."""
+    def serve(self, level: int, slot: int) -> int | None:
+        """The slot has its turn; what is to be given back should nothing come of it."""
         if level > LANE:  # where tenants take turns, that is a turn already, and no two are the same
-            return
+            return None
+        before = self._served.get((level, slot))
         self._number += 1
         self._served[level, slot] = self._number
         with suppress(KeyError):  # another thread has just forgotten it
             self._served.move_to_end((level, slot))
             if len(self._served) > REMEMBERED:
                 self._served.popitem(last=False)
+        return before
+
+    def give_back(self, level: int, slot: int, before: int | None) -> None:
+        """It could not have its turn, and is as near to the next one as it was."""
+        if before is None:
+            self._served.pop((level, slot), None)
+        else:
+            self._served[level, slot] = before
 
     def heads(self, scores: Mapping[int, Sequence[bytes]], timed: bool) -> list[Head]:
         """What the slots would hand out, the best first; of equals the first of each slot, then the second, …"""

@@ -39,12 +39,15 @@ def on_hold(name: str, keyspace: Keyspace, topic: Topic, slot: int, *values: Any
 
 
 def peek(keyspace: Keyspace, topic: Topic, slot: int, most: int) -> Call:
-    """What the slot would hand out: 1 where its first may have to be taken alone, then scores in that order."""
+    """What the slot would hand out: 1 where its first may have to be taken alone and 2 for each permit it has, then
+    scores in that order.
+    """
     keys = keyspace.slot_keys(topic.name, slot)
     if isinstance(topic, Group):
         waits = "waits" if topic.waits else ""
         return Call(script("group_peek"), keys, [*policy(topic), most, waits, topic.paused_until_ms])
-    return Call(script("peek"), keys, [int(topic.timed), topic.visibility_timeout_ms, most])
+    version = topic.generation if topic.concurrency else ""
+    return Call(script("peek"), keys, [int(topic.timed), topic.visibility_timeout_ms, most, version])
 
 
 def reap(keyspace: Keyspace, topic: Topic, slot: int, most: int = 100) -> Call:

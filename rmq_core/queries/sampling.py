@@ -274,6 +274,8 @@ def slot_sample(slot: int, row: list[Any]) -> SlotSample:
         first_entry=first.decode() or None,
         last_entry=last.decode() or None,
         tenants=b"load_ms" in counters,
+        waits=counters.get(b"waits"),
+        walked=b"waits_at" in counters,
         fair_mark=counters.get(b"fair"),
     )
 

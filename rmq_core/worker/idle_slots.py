@@ -113,7 +113,7 @@ class IdleSlots:
             seen = [b" ".join(next(told)) for _ in _stats(topic, runner)]
             if due is None:
                 continue
-            now_ms, next_due_ms, head, _ = due
+            now_ms, next_due_ms, head, *_ = due
             runner.sleep.seen = b" ".join(seen)
             runner.sleep.empty = next_due_ms == NOT_DUE and not topic.definition.is_group
             until_ms = runner.sleep.until_ms

@@ -23,6 +23,7 @@ NO_COUNTERS = (
         b"extensions",
         b"waits",
         b"waits_at",
+        b"given",
         b"holds",
         b"fair",
         b"permits",

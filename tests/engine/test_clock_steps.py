@@ -2,38 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from rmq_core import RMQ, FixedTimeMessage, Inspector, PriorityMessage, Topic, TopicKind
 from rmq_core.embedded.redis import EmbeddedRedis
+from rmq_core.ops.reaper import reap_overdue
 from rmq_core.protocol.scripts import Call, script
 from rmq_core.protocol.slot_calls import reap
 from tests.engine.clock import ClockedRedis
-from tests.engine.ledgers import assert_ledger_balances
-from tests.support.keys import remove_keys_of
 
 BACK_MS = 600_000
 TIMEOUT_MS, BACKOFF_MS = 5_000, 2_000
 
 
 @pytest.fixture
-def clock(redis_server: EmbeddedRedis, namespace: str) -> Iterator[ClockedRedis]:
-    client = ClockedRedis.open(redis_server.url)
-    yield client
-    client.forget()
-    client.close()
-
-
-@pytest.fixture
-def rmq(clock: ClockedRedis, redis_server: EmbeddedRedis, namespace: str) -> Iterator[RMQ]:
-    with RMQ(namespace=namespace, client=clock) as opened:
-        yield opened
-        raw = redis_server.client()
-        assert_ledger_balances(raw, namespace)
-        remove_keys_of(raw, namespace)
-        raw.close()
+def rmq(clocked: RMQ) -> RMQ:
+    return clocked
 
 
 def define(rmq: RMQ, kind: TopicKind = TopicKind.PRIORITY, **options: int) -> Topic:
@@ -44,6 +28,11 @@ def define(rmq: RMQ, kind: TopicKind = TopicKind.PRIORITY, **options: int) -> To
 def look(rmq: RMQ, topic: Topic) -> None:
     """What any consumer or keeper does on the way."""
     rmq.connection.run([reap(rmq.keyspace, topic, 0)])
+
+
+def look_of_keeper(rmq: RMQ) -> None:
+    """The same, by one that knows no more than its samples say."""
+    rmq.run(reap_overdue(rmq.keyspace, Inspector(rmq).sample()))
 
 
 def test_a_limited_topic_goes_on(rmq: RMQ, clock: ClockedRedis) -> None:

@@ -60,7 +60,8 @@ local function turn()
   local releases = tonumber(ARGV[POLICY + 9])
   release(at, releases, statuses)
   local busy = roll_back(REAPED_MOST) == REAPED_MOST
-  busy = promote(REAPED_MOST) == REAPED_MOST or busy
+  local promoted, more_wait = promote(REAPED_MOST)
+  busy = promoted == REAPED_MOST or more_wait or busy
   if HOLDS then
     busy = lift_over(REAPED_MOST) == REAPED_MOST or busy
   end
@@ -74,11 +75,7 @@ local function turn()
     limits.look_after_keys(REAPED_MOST)
   end
   if version then
-    local permits = read_permits(STATS)
-    local room = 0
-    if permits and permits.version >= version and permits.until_ms > now and permits.until_ms <= now + PERMITTED_MS then
-      room = math.max(0, permits.limit - redis.call('ZCARD', PREPARE))
-    end
+    local room = permitted(read_permits(STATS), version, now, redis.call('ZCARD', PREPARE))
     short = room < limit and 2 or 0
     limit = math.min(limit, room)
   end

@@ -17,7 +17,7 @@
 -- include shared/returning.lua
 -- include shared/failing.lua
 -- include shared/settle.lua
--- include shared/extended.lua
+-- include shared/stepping.lua
 -- include shared/due.lua
 -- include shared/lanes.lua
 -- include shared/hints.lua
@@ -41,6 +41,9 @@ if alone and n > 0 then
 end
 local step_ms = EPOCH ~= '' and 1 or 0 -- see shared/take.lua
 local origins, holder = {}, ''
+if #valid > 0 and marks[6] then
+  limits.stepped.note(limits.stepped.since() or now)
+end
 for place, i in ipairs(valid) do
   local old = tonumber(ARGV[FIRST + i * 2 - 1])
   local receipt = (base_ms + (place - 1) * step_ms) * SHIFT + old % SHIFT
@@ -61,7 +64,7 @@ if #valid > 0 and (not alone or holder ~= '') then
   note_origins(base_ms, origins, #valid)
 end
 if base_ms > now and #valid > 0 then
-  note_extended(base_ms, base_ms + #valid)
+  limits.stepped.note_extended(base_ms, base_ms + #valid)
 end
 count('extended', #valid)
 write_counts()

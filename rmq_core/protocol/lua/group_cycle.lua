@@ -38,7 +38,8 @@ at = nack(at, tonumber(ARGV[POLICY + 7]), statuses)
 local releases = tonumber(ARGV[POLICY + 8])
 release(at, releases, statuses)
 local busy = roll_back(REAPED_MOST) == REAPED_MOST
-busy = promote(REAPED_MOST) == REAPED_MOST or busy
+local promoted, more_wait = promote(REAPED_MOST)
+busy = promoted == REAPED_MOST or more_wait or busy
 if now < paused_until_ms or ARGV[POLICY + 5] == 'waits' and must_wait() then
   limit = 0
 end

@@ -27,19 +27,28 @@ local function add_any(from, to, most, all)
 end
 
 if #heads > last * 2 then
-  local edge = heads[#heads]
-  local all, equal = redis.call('ZCOUNT', KEYS[1], edge, edge), 0
-  while heads[#heads - equal * 2] == edge do
-    equal = equal + 1
+  local found_retried = 0
+  -- They are equals, whatever their scores.
+  while not timed and heads[1] and tonumber(heads[#heads]) <= RETRIED_MAX do
+    heads[#heads], heads[#heads - 1] = nil, nil
+    found_retried = found_retried + 1
   end
-  if all > equal then
-    for i = #heads, #heads - equal * 2 + 1, -1 do
-      heads[i] = nil
+  if found_retried == 0 then
+    local edge = heads[#heads]
+    local all, equal = redis.call('ZCOUNT', KEYS[1], edge, edge), 0
+    while heads[#heads - equal * 2] == edge do
+      equal = equal + 1
     end
-    add_any(edge, edge, equal, all)
+    if all > equal then
+      for i = #heads, #heads - equal * 2 + 1, -1 do
+        heads[i] = nil
+      end
+      add_any(edge, edge, equal, all)
+    end
   end
-  if not timed and tonumber(edge) > RETRIED_MAX then
-    add_any('-inf', RETRIED_MAX, retried, redis.call('ZCOUNT', KEYS[1], '-inf', RETRIED_MAX))
+  if not timed then
+    local all = redis.call('ZCOUNT', KEYS[1], '-inf', RETRIED_MAX)
+    add_any('-inf', RETRIED_MAX, math.max(retried, found_retried), all)
   end
 end
 return {now, heads, timed and {} or redis.call('ZRANGE', KEYS[2], 0, last_due, 'WITHSCORES')}

@@ -1,11 +1,12 @@
 -- What a slot would hand out first, for whoever chooses between slots; reads only, and is made to cost little.
 -- KEYS   the slot's keys
--- ARGV   timed (1|0), timeout_ms, most
--- reply  {lone, score, …}   lone: 1 where the first may have to be taken alone
+-- ARGV   timed (1|0), timeout_ms, most, generation of a definition with `concurrency` ('': there is none)
+-- reply  {flags, score, …}   flags: 1 where the first may have to be taken alone, and 2 for each that the slot has a permit for
 --        scores in the order they would be taken, without those that wait for their own earlier delivery, up to what must
 --        be taken alone; a retry that is due counts as 1
 -- include shared/keys.lua
 -- include shared/clock.lua
+-- include shared/permits.lua
 
 local TIMED, timeout_ms, most = ARGV[1] == '1', tonumber(ARGV[2]), tonumber(ARGV[3])
 local PASSED_OVER_MOST = 1000
@@ -79,6 +80,9 @@ end
 local oldest = in_flight > 0 and redis.call('ZRANGE', PREPARE, 0, 0, 'WITHSCORES')[2]
 if oldest and math.floor(tonumber(oldest) / 1000) <= now - timeout_ms then
   lone = 1
+end
+if ARGV[4] ~= '' then
+  lone = lone + 2 * permitted(read_permits(STATS), tonumber(ARGV[4]), now, in_flight)
 end
 table.insert(reply, 1, lone)
 return reply

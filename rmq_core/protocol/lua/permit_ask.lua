@@ -58,8 +58,10 @@ if others_wait and now >= since and now < next_turn then
 end
 
 local free = most - sum
--- Where nobody else waits, a slot keeps what it has for another while, though nothing is free.
-if free < 1 and not (limit > 0 and sum <= most and not others_wait) then
+-- Where nobody else waits, a slot whose turn is over keeps what it has for another while, though nothing is free. One that
+-- asks before that has used it up, and others may have what they do not use.
+local over = now < since or now >= since + PERMITTED_MS
+if free < 1 and not (limit > 0 and sum <= most and not others_wait and over) then
   local holders = redis.call('ZRANGEBYSCORE', KEYS[2], 1, LIMIT_MOST)
   local pause_ms = math.max(PAUSE_LEAST_MS, math.floor(#holders / SLOTS_A_MS))
   if now >= checked and now - checked < pause_ms then

@@ -27,7 +27,7 @@ if unfit then
   return unfit
 end
 local most = tonumber(ARGV[POLICY + 3])
-local expired, promoted = roll_back(most), promote(most)
+local expired, promoted, more_wait = roll_back(most), promote(most)
 if HOLDS then
   promoted = promoted + lift_over(most)
   promoted = promoted + (limits.look_after_keys and limits.look_after_keys(most) or 0)
@@ -41,4 +41,4 @@ if expired + promoted > 0 then
 else
   write_hints(ARGV[POLICY + 2], next_due_ms, head_of(next_due_or_ready()))
 end
-return {now, expired + promoted >= most and now or next_due_ms or -1, expired, promoted, erased}
+return {now, (more_wait or expired + promoted >= most) and now or next_due_ms or -1, expired, promoted, erased}

@@ -12,6 +12,7 @@
 -- include shared/priority_places.lua
 -- include shared/returning.lua
 -- include shared/lapsing.lua
+-- include shared/stepping.lua
 -- include shared/due.lua
 -- include shared/lanes.lua
 -- include shared/hints.lua
@@ -44,6 +45,7 @@ for i = FIRST, #ARGV do
       -- place there is not a time.
       redis.call('ZREM', STORE, id)
       local due = math.min(value, RETRY_MOST_MS) * SHIFT + failures
+      limits.stepped.note_given(math.floor(due / SHIFT))
       redis.call('ZADD', RETRY, due, id)
       note('rescheduled', retry and 'rr' or 'sr', id, due)
     else

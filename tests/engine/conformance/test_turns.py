@@ -12,6 +12,7 @@ from rmq_core import Delivery, PriorityMessage
 from rmq_core.ops import hints
 from rmq_core.protocol.keys import slot_for
 from tests.engine.conformance.bench import Bench
+from tests.engine.conformance.conftest import few_servers
 
 
 class Slots:
@@ -91,6 +92,25 @@ async def test_retried_ones_have_a_tenth_beside_fresh_ones_of_other_slots(bench:
         attempts.update(delivery.attempt for delivery in taken)
         await bench.q.ack(taken)
     assert 8 <= attempts[2] <= 12, attempts
+    await bench.drain()
+
+
+@few_servers
+async def test_sixteen_slots_of_each_take_turns_strictly(bench: Bench) -> None:
+    await bench.topic(slots=32)
+    assert await bench.q.take("work") == []  # it has looked at every slot, and will not again
+    made = Slots(bench, 32)
+    await made.fail([*range(16)] * 2)
+    await made.send(range(16, 32))
+    turns: dict[int, list[int]] = {1: [], 2: []}
+    while len(turns[2]) < 16:
+        (taken,) = await bench.q.take("work")
+        turns[taken.attempt].append(taken.slot)
+        if taken.attempt == 1:
+            await made.send([taken.slot])
+        await bench.q.ack(taken)
+    assert len(set(turns[2])) == 16
+    assert turns[1][16:] == turns[1][:-16]
     await bench.drain()
 
 

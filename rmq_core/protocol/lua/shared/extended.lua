@@ -1,7 +1,7 @@
 -- Which receipts are ahead of the clock on purpose: the field `extensions` holds '<first> <last> <when> ' for each extension
--- beyond a timeout that has not come to its end; the two earliest become one where there are too many. Needs journal.
+-- beyond a timeout that has not come to its end; the two earliest become one where there are too many. Needs shared/stepping.lua.
 
-local function extensions()
+function stepped.extensions()
   local found = {}
   for first, last, at in string.gmatch(redis.call('HGET', STATS, 'extensions') or '', '(%d+) (%d+) (%d+) ') do
     found[#found + 1] = {tonumber(first), tonumber(last), tonumber(at)}
@@ -9,10 +9,10 @@ local function extensions()
   return found
 end
 
-local function note_extended(first, last)
+function stepped.note_extended(first, last)
   local MOST = 32
   local kept = {}
-  for _, each in ipairs(extensions()) do
+  for _, each in ipairs(stepped.extensions()) do
     if each[2] > now then
       kept[#kept + 1] = each
     end

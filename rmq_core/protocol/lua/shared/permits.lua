@@ -10,6 +10,14 @@ local function read_permits(stats)
   }
 end
 
+-- How many more may be in flight than are, by a definition of that generation.
+local function permitted(permits, generation, now, in_flight)
+  if permits and permits.version >= generation and permits.until_ms > now and permits.until_ms <= now + PERMITTED_MS then
+    return math.max(0, permits.limit - in_flight)
+  end
+  return 0
+end
+
 local function write_permits(stats, version, sequence, limit, until_ms)
   -- Removed first: a full server refuses a script whose first write adds.
   redis.call('HDEL', stats, 'permits')

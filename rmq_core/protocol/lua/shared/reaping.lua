@@ -1,14 +1,12 @@
 -- What time does to a slot, whoever looks: timeouts and due retries. Needs failing, origins, returning.
 local time_out, roll_back, promote
+-- include shared/stepping.lua
 -- A block, for a script may have 200 locals at most.
 do
--- include shared/extended.lua
+  local stepped = limits.stepped
   -- What fingerprints.fingerprint makes of the text below, with any number in it.
   local TIMEOUT_FINGERPRINT = '384c5f74564d0e47'
-  -- An owner's receipts run ahead of the clock by a millisecond for each of a batch.
-  local AHEAD_MS = 2000
   local BACKOFFS_LOOKED_AT = 100
-  local FUTURE_LOOKED_AT = 1000
 
   -- A delivery whose process is gone, or that took too long. One of several counts for none of them: it is back at its
   -- place, and will be handed out alone. What was taken alone has failed.
@@ -32,53 +30,17 @@ do
     end
   end
 
-  -- How long after the step a delivery whose receipt is that far ahead has its time; nil: it was extended on purpose.
-  local function allowed_ms(at_ms, known, older_to)
-    for _, each in ipairs(known) do
-      if at_ms >= each[1] and at_ms <= each[2] then
-        return each[3] > now + AHEAD_MS and each[2] - each[3] + TIMEOUT_MS or nil
-      end
-    end
-    return at_ms > older_to and TIMEOUT_MS or nil
-  end
-
   -- Deliveries that seem to have been taken in the future: the clock has stepped back. They are given one timeout, or as
-  -- long as they were extended for, from when that was first seen. The field `stepped_back` holds that moment, and the
-  -- latest receipt there was.
+  -- long as they were extended for, from when that was first seen.
   local function from_the_future(most)
-    local ahead = redis.call(
-      'ZRANGEBYSCORE', PREPARE, '(' .. ms_text((now + AHEAD_MS) * SHIFT), '+inf', 'WITHSCORES', 'LIMIT', 0, FUTURE_LOOKED_AT
-    )
-    if #ahead == 0 then
-      return {}
+    local taken, since = stepped.taken(), nil
+    if #taken > 0 then
+      since = stepped.since() or now
     end
-    local known, older_to = extensions(), tonumber(redis.call('HGET', STATS, 'extended_to') or nil) or 0
-    for _, each in ipairs(known) do
-      if each[2] >= older_to then
-        older_to = 0 -- it is one of these
-      end
-    end
-    local wrong, latest = {}, nil
-    for i = 1, #ahead, 2 do
-      local at_ms = math.floor(tonumber(ahead[i + 1]) / SHIFT)
-      local for_ms = allowed_ms(at_ms, known, older_to)
-      if for_ms then
-        latest = math.max(latest or 0, at_ms)
-        wrong[#wrong + 1] = {ahead[i], ahead[i + 1], for_ms}
-      end
-    end
-    if not latest then
-      return {}
-    end
-    local seen_ms, seen = string.match(redis.call('HGET', STATS, 'stepped_back') or '', '^(%d+) (%d+)$')
-    seen_ms = tonumber(seen_ms)
-    if not seen_ms or tonumber(seen) < latest or seen_ms > now then
-      redis.call('HSET', STATS, 'stepped_back', ms_text(now) .. ' ' .. ms_text(latest))
-      return {}
-    end
+    stepped.note(since)
     local expired = {}
-    for _, each in ipairs(wrong) do
-      if now - seen_ms >= each[3] and #expired < most * 2 then
+    for _, each in ipairs(taken) do
+      if now - since >= each[3] and #expired < most * 2 then
         expired[#expired + 1], expired[#expired + 2] = each[1], each[2]
       end
     end
@@ -88,6 +50,7 @@ do
   -- Timeouts, at most `most`; what a slot needs even when nobody takes from it.
   function roll_back(most)
     if redis.call('EXISTS', PREPARE) == 0 then
+      stepped.note(nil)
       return 0
     end
     next_phase()
@@ -97,8 +60,8 @@ do
     local expired = redis.call(
       'ZRANGEBYSCORE', PREPARE, '-inf', ms_text((now - TIMEOUT_MS) * SHIFT + SHIFT - 1), 'WITHSCORES', 'LIMIT', 0, most
     )
-    if #expired == 0 then
-      expired = from_the_future(most)
+    for _, each in ipairs(from_the_future(most - #expired / 2)) do
+      expired[#expired + 1] = each
     end
     for i = 1, #expired, 2 do
       time_out(expired[i], tonumber(expired[i + 1]), fragment)
@@ -110,7 +73,7 @@ do
   end
 
   -- When it is due, should the clock have stepped back: as long from now as its failure record says, or without one
-  -- (it was released) as the longest of those. nil: as it is.
+  -- (it was released) as the longest delay. nil: as it is.
   local function shortened(id, score, longest)
     local record = redis.call('HGET', FAILED, id)
     local last_ms, due_ms = string.match(record or '', '"last_ms":(%d+),"due_ms":(%d+)')
@@ -123,7 +86,7 @@ do
           record, '"last_ms":%d+,"due_ms":%d+', string.format('"last_ms":%.0f,"due_ms":%.0f', now, due), 1
         )))
       end
-    elseif not TIMED or score % SHIFT == 0 and not GROUP then -- else somebody may have given it that time
+    elseif not TIMED or not stepped.was_given(math.floor(score / SHIFT)) then
       due = now + longest
     end
     due = due and due * SHIFT + score % SHIFT
@@ -131,14 +94,15 @@ do
   end
 
   -- What waits since the clock was ahead waits no longer than it would have from now. So many at a time, from the first to
-  -- the last: `waits_at` is how far that has come.
+  -- the last, and from the first again where the clock steps back meanwhile. Says whether there is more.
   local function shorten_backoffs()
-    local from, longest = string.match(redis.call('HGET', STATS, 'waits') or '', '^(%d+) (%d+)$')
-    if not from or tonumber(from) <= now + AHEAD_MS then
-      return
+    local at, longest = stepped.walk()
+    if not at then
+      return false
     end
-    local at, edge = redis.call('HGET', STATS, 'waits_at') or ms_text(now * SHIFT), '(' .. ms_text(HELD_FROM)
-    local found = redis.call('ZRANGEBYSCORE', RETRY, at, edge, 'WITHSCORES', 'LIMIT', 0, BACKOFFS_LOOKED_AT)
+    local found = redis.call(
+      'ZRANGEBYSCORE', RETRY, at, '(' .. ms_text(HELD_FROM), 'WITHSCORES', 'LIMIT', 0, BACKOFFS_LOOKED_AT
+    )
     redis.call('HDEL', STATS, 'waits_at') -- first: a full server refuses a script whose first write adds
     local stayed = 0
     for i = 1, #found, 2 do
@@ -152,24 +116,24 @@ do
         stayed = stayed + 1
       end
     end
-    if #found < BACKOFFS_LOOKED_AT * 2 then
-      redis.call('HSET', STATS, 'waits', ms_text(now) .. ' ' .. longest)
-    else
+    redis.call('HSET', STATS, 'waits', ms_text(now) .. ' ' .. longest)
+    local more = #found == BACKOFFS_LOOKED_AT * 2
+    if more then
       local last = found[#found]
       redis.call('HSET', STATS, 'waits_at', (stayed == BACKOFFS_LOOKED_AT and last == found[2] and '(' or '') .. last)
     end
+    return more
   end
 
-  -- Retries whose time has come, at most `most`.
+  -- Retries whose time has come, at most `most`; also says whether back-offs are left to be looked at.
   function promote(most)
     if redis.call('EXISTS', RETRY) == 0 then
-      return 0
+      return 0, false
     end
     next_phase()
+    local more = shorten_backoffs()
+    next_phase()
     local due = redis.call('ZRANGEBYSCORE', RETRY, '-inf', ms_text(now * SHIFT + SHIFT - 1), 'WITHSCORES', 'LIMIT', 0, most)
-    if #due == 0 then
-      shorten_backoffs()
-    end
     for i = 1, #due, 2 do
       local id, failures = due[i], tonumber(due[i + 1]) % SHIFT
       redis.call('ZREM', RETRY, id)
@@ -180,6 +144,6 @@ do
         back_to_store(id, not TIMED and priority and tonumber(priority) or fresh_place(nil, id), 'promoted', 'r')
       end
     end
-    return #due / 2
+    return #due / 2, more
   end
 end
