@@ -33,6 +33,8 @@ BUSY = (
     f" {ATTEMPTS} times; run it again, or give the machine less to do. Nothing is lost"
 )
 
+JAVA_GONE = "Spark's Java ended before it could say why: its log may, or its settings are none that it takes"
+
 
 def was_interrupted(error: BaseException | None) -> bool:
     """Whether somebody asked the job to end, and this is what went wrong on the way out: whoever is in the middle of
@@ -48,9 +50,16 @@ def was_interrupted(error: BaseException | None) -> bool:
 
 def is_transient(error: BaseException) -> bool:
     """Whether the same may succeed when it is tried again: nothing is wrong but that the machine was busy."""
-    return (
-        not isinstance(error, RMQError) and not _OURS.search(str(error)) and _TRANSIENT.search(str(error)) is not None
-    )
+    text = text_of(error)
+    return not isinstance(error, RMQError) and not _OURS.search(text) and _TRANSIENT.search(text) is not None
+
+
+def text_of(error: BaseException) -> str:
+    """What it says. Errors of Java ask Java for that, which may be gone."""
+    try:
+        return str(error)
+    except Exception:
+        return JAVA_GONE
 
 
 def with_retries(act: Callable[[], T], attempts: int = ATTEMPTS, pause_s: float = PAUSE_S) -> T:
@@ -62,11 +71,12 @@ def with_retries(act: Callable[[], T], attempts: int = ATTEMPTS, pause_s: float 
         except Exception as error:
             if was_interrupted(error) or not is_transient(error):
                 raise
-            is_dead = _DEAD in str(error)
+            text = text_of(error)
+            is_dead = _DEAD in text
             busy, dead = busy + (not is_dead), dead + is_dead
             if busy >= attempts or dead >= DEAD_MOST:
                 raise
-            log.warning("attempt %d failed: %s", busy + dead, str(error))
+            log.warning("attempt %d failed: %s", busy + dead, text)
             if not is_dead:
                 time.sleep(pause_s * 2 ** (busy - 1))
 
@@ -114,7 +124,7 @@ def sentence(error: BaseException) -> str:
 
 def _whole(error: BaseException) -> str:
     """What it says, and what Java says of it, where that is reached in another way."""
-    text = str(error)
+    text = text_of(error)
     java = getattr(error, "java_exception", None)
     if java is not None and "\n" not in text.strip():
         try:
@@ -142,7 +152,7 @@ def plain_errors(doing: str) -> Iterator[None]:
         if isinstance(error, RMQError):
             raise
         if type(error).__module__.startswith(("py4j", "pyspark")):
-            log.error("%s:\n%s", doing, error)  # noqa: TRY400 - our own stack says nothing
+            log.error("%s:\n%s", doing, text_of(error))  # noqa: TRY400 - our own stack says nothing
         else:
             log.exception("%s", doing)
         raise PipelineError(f"{doing}: {sentence(error)}") from error

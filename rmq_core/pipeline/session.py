@@ -188,7 +188,10 @@ def _silent(host: str, port: int) -> str | None:
     return None
 
 
-_REASON = re.compile(r'(?:Exception in thread "main" [\w.$]+: |has been killed\. Reason: )(.+)')
+_REASON = re.compile(
+    r'(?:Exception in thread "main" [\w.$]+: |has been killed\. Reason: '
+    r"|Error initializing SparkContext\.\n[\w.$]+: (?:\[[A-Z_.]+\] )?)(.+)"
+)
 
 
 def _why_it_ended(log: Path, since: int) -> str | None:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import io
 import json
+from pathlib import Path
+
+import pytest
 
 from rmq_core.errors import PipelineError
 from rmq_core.pipeline.progress import Progress
-from rmq_core.pipeline.sentences import sentence
+from rmq_core.pipeline.sentences import JAVA_GONE, is_transient, plain_errors, sentence
+from rmq_core.pipeline.session import _why_it_ended
 
 
 def test_errors_become_a_sentence() -> None:
@@ -23,6 +27,28 @@ def test_errors_become_a_sentence() -> None:
     )
     assert sentence(PipelineError("as it is")) == "as it is"
     assert sentence(Exception("")) == "Exception"
+
+
+def test_an_error_of_a_java_that_is_gone_is_a_sentence() -> None:
+    class Gone(Exception):
+        def __str__(self) -> str:
+            raise ConnectionRefusedError(111, "Connection refused")
+
+    assert sentence(Gone()) == JAVA_GONE and not is_transient(Gone())
+    with pytest.raises(PipelineError, match="ended before it could say why"), plain_errors("the archive stopped"):
+        raise Gone
+
+
+def test_why_java_ended_is_read_in_its_log(tmp_path: Path) -> None:
+    log, before = tmp_path / "log", "Error initializing SparkContext.\na.B: of another time\n"
+    said = "Insufficient driver memory: System memory 93323264 must be at least 471859200."
+    log.write_text(
+        f"{before}26/11/28 15:55:02 ERROR SparkContext: Error initializing SparkContext.\n"
+        f"org.apache.spark.SparkIllegalArgumentException: [INVALID_DRIVER_MEMORY.SYSTEM_MEMORY] {said}\n\tat org.apache\n"
+    )
+    assert _why_it_ended(log, len(before)) == said
+    log.write_text(f"{before}26/11/28 WARN all is well\n")
+    assert _why_it_ended(log, len(before)) is None
 
 
 def test_progress_never_goes_back_and_says_nothing_twice() -> None:

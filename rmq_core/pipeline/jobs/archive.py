@@ -22,7 +22,7 @@ from rmq_core.pipeline.jobs import retention
 from rmq_core.pipeline.jobs.begun_erasures import try_to_end
 from rmq_core.pipeline.progress import QUIET, Progress
 from rmq_core.pipeline.schemas import EVENTS, ddl
-from rmq_core.pipeline.sentences import plain_errors, with_retries
+from rmq_core.pipeline.sentences import plain_errors, text_of, with_retries
 from rmq_core.pipeline.sources.decoding import position_of
 from rmq_core.pipeline.sources.journal import NAME, JournalSource, newest
 from rmq_core.pipeline.sources.options import SourceOptions
@@ -84,7 +84,7 @@ def archive(
                 if every_ms is not None or run.has_news():  # a stream costs seconds before it reads anything
                     with_retries(run.go)
             except Exception as error:
-                if NOT_THERE in str(error):
+                if NOT_THERE in text_of(error):
                     raise PipelineError(f"the archive stopped: {NOT_THERE} {WHERE_STREAMS_ARE}") from error
                 raise
             done = run.done if hasattr(session, "_jsparkSession") else _written_behind(kept, run.before)
