@@ -44,7 +44,7 @@ def test_why_java_ended_is_read_in_its_log(tmp_path: Path) -> None:
     said = "Insufficient driver memory: System memory 93323264 must be at least 471859200."
     log.write_text(
         f"{before}26/11/28 15:55:02 ERROR SparkContext: Error initializing SparkContext.\n"
-        f"org.apache.spark.SparkIllegalArgumentException: [INVALID_DRIVER_MEMORY.SYSTEM_MEMORY] {said}\n\tat org.apache\n"
+        f"org.apache.spark.SparkIllegalArgumentException: [INVALID_DRIVER_MEMORY.SYSTEM_MEMORY] {said}\n\tat x\n"
     )
     assert _why_it_ended(log, len(before)) == said
     log.write_text(f"{before}26/11/28 WARN all is well\n")
