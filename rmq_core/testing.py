@@ -38,7 +38,7 @@ from rmq_core.model.message import DUE_MAX_MS
 from rmq_core.model.outcomes import Reject, Release, Retry, words_of
 from rmq_core.model.report import Note
 from rmq_core.model.topic import Topic
-from rmq_core.ops import chains, consuming, reporting
+from rmq_core.ops import chains, reporting, settling
 from rmq_core.ops.sent import Sent
 from rmq_core.protocol.takes import DONE
 from rmq_core.worker.calls import calls_through
@@ -266,7 +266,7 @@ class TestQueue:
         if not deliveries and self._waits_for_its_limits(listener.queue):
             deliveries = self.rmq.take(listener.queue, most, timeout_ms=RATE_WAIT_MS)
         if listener.settles_first and deliveries:
-            self.rmq.run(consuming.ack(self.rmq.keyspace, self.rmq.topic(listener.queue), deliveries))
+            self.rmq.run(settling.ack(self.rmq.keyspace, self.rmq.topic(listener.queue), deliveries))
             for delivery in deliveries:
                 delivery.receipt = DONE
         for delivery in deliveries:

@@ -24,7 +24,7 @@ from rmq_core.model.outcomes import check_delay
 from rmq_core.model.report import Report
 from rmq_core.model.route import Route
 from rmq_core.model.topic import Topic
-from rmq_core.ops import chains, consuming, registry, sending
+from rmq_core.ops import chains, registry, sending, settling
 from rmq_core.ops.hints import note_heads
 from rmq_core.ops.sent import NOTHING_SENT, Sent, SentMany, count, minus, plus
 from rmq_core.protocol.scripts import Call, Operation, batches
@@ -320,7 +320,7 @@ class AsyncRMQ(ClientCore):
 
     async def ack(self, deliveries: Delivery | Iterable[Delivery]) -> list[SettleStatus]:
         """Settles deliveries that succeeded; ``stale``: timed out meanwhile, or its topic is gone."""
-        return await self._settle(consuming.ack, deliveries)
+        return await self._settle(settling.ack, deliveries)
 
     async def nack(
         self,
@@ -331,21 +331,21 @@ class AsyncRMQ(ClientCore):
         delay_ms: int | None = None,
     ) -> list[SettleStatus]:
         """Settles deliveries that failed; they come back after ``delay_ms``, or the topic's back-off."""
-        return await self._settle(consuming.nack, deliveries, error=error, message=message, delay_ms=delay_ms)
+        return await self._settle(settling.nack, deliveries, error=error, message=message, delay_ms=delay_ms)
 
     async def reject(self, deliveries: Delivery | Iterable[Delivery], *, message: str = "") -> list[SettleStatus]:
         """Makes deliveries dead letters at once."""
-        return await self._settle(consuming.nack, deliveries, error="Reject", message=message, reject=True)
+        return await self._settle(settling.nack, deliveries, error="Reject", message=message, reject=True)
 
     async def release(self, deliveries: Delivery | Iterable[Delivery], *, delay_ms: int = 0) -> list[SettleStatus]:
         """Gives deliveries back without counting an attempt."""
-        return await self._settle(consuming.release, deliveries, delay_ms=delay_ms)
+        return await self._settle(settling.release, deliveries, delay_ms=delay_ms)
 
     async def extend(
         self, deliveries: Delivery | Iterable[Delivery], *, for_ms: int | None = None
     ) -> list[SettleStatus]:
         """Gives deliveries another visibility timeout, or ``for_ms`` from now."""
-        return await self._settle(consuming.extend, deliveries, for_ms=for_ms)
+        return await self._settle(settling.extend, deliveries, for_ms=for_ms)
 
     async def _settle(
         self, operation: Any, deliveries: Delivery | Iterable[Delivery], **options: Any

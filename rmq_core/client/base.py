@@ -29,9 +29,10 @@ from rmq_core.model.entry import AnyMessage, is_message
 from rmq_core.model.group import AT, Group, is_group_name, split
 from rmq_core.model.report import Note, line_bytes, progress_bytes, result_bytes, result_for_ms
 from rmq_core.model.topic import Topic
-from rmq_core.ops import chains, consuming, registry, reporting, sending
-from rmq_core.ops.consuming import Consumer, Statuses, Taken, same_topic
+from rmq_core.ops import chains, registry, reporting, sending, settling
+from rmq_core.ops.consuming import Consumer, Taken
 from rmq_core.ops.sent import Sent
+from rmq_core.ops.settling import Statuses, same_topic
 from rmq_core.protocol.keys import Keyspace
 from rmq_core.protocol.scripts import Operation
 from rmq_core.protocol.wakes import read_wake
@@ -270,7 +271,7 @@ class ClientCore:
         """
         name = same_topic(deliveries)
         refused: dict[int, RMQError] = {}
-        if settle is consuming.ack:
+        if settle is settling.ack:
             refused = yield from chains.all_succeeded(self.keyspace, deliveries, self.sending)
         statuses: list[SettleStatus] = ["stale"] * len(deliveries)
         left: Sequence[int] = [position for position in range(len(deliveries)) if position not in refused]
@@ -286,7 +287,7 @@ class ClientCore:
             if not left:
                 break
             self.forget(name)
-        if settle is consuming.nack:
+        if settle is settling.nack:
             yield from self._follow_deaths(name, deliveries)
         for error in refused.values():
             raise error

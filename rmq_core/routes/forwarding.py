@@ -25,7 +25,7 @@ from rmq_core.model.message import Delay
 from rmq_core.model.route import Route
 from rmq_core.model.text import shown
 from rmq_core.model.topic import Topic, TopicKind
-from rmq_core.ops import consuming, quotas
+from rmq_core.ops import quotas, settling
 from rmq_core.ops.hints import with_looks
 from rmq_core.protocol import routes as calls
 from rmq_core.protocol.keys import Keyspace
@@ -76,7 +76,7 @@ class Forwarder:
             filtered += not goes
             slots.setdefault(delivery.slot, []).append((delivery, goes))
         for message, several in parked.items():
-            yield from consuming.nack(
+            yield from settling.nack(
                 self._keyspace, self._source, several, error="CannotForward", message=message, reject=True
             )
         gone = sum(map(len, parked.values()))
@@ -84,7 +84,7 @@ class Forwarder:
         if left:
             filtered -= sum(not goes for slot in left for _, goes in slots[slot])
             back = [delivery for slot in left for delivery, _ in slots[slot]]
-            yield from consuming.release(self._keyspace, self._source, back)
+            yield from settling.release(self._keyspace, self._source, back)
         return Moved(max(0, moved - filtered), filtered, gone, problem)
 
     # -- in one
