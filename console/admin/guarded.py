@@ -19,6 +19,7 @@ from unfold.admin import ModelAdmin
 
 from console.access import Forbidden
 from console.errors import BadRequest
+from console.usecases.audit import keep_refused
 from rmq_core.errors import RMQError
 
 TERM_MAX = 500
@@ -78,6 +79,7 @@ class GuardedAdmin(ModelAdmin):
         try:
             return super().changeform_view(request, *args, **kwargs)
         except REFUSALS as problem:
+            keep_refused(problem)
             request.refused = str(problem)  # type: ignore[attr-defined]
             return super().changeform_view(request, *args, **kwargs)
 
@@ -90,6 +92,7 @@ class GuardedAdmin(ModelAdmin):
         try:
             return super().delete_view(request, object_id, *args, **kwargs)
         except REFUSALS as problem:
+            keep_refused(problem)
             self.message_user(request, str(problem), messages.ERROR)
             return redirect(f"{self.admin_site.name}:{self.opts.app_label}_{self.opts.model_name}_changelist")
 

@@ -16,6 +16,8 @@ from rmq_core.errors import RMQError
 from rmq_core.model.text import NotText, check_text
 
 REASON_MAX = 500
+ENTRIES = "audit_entries"
+"""Where an error keeps what was written of it."""
 Result = AuditEntry.Result
 
 
@@ -84,10 +86,19 @@ def refusals(entry: AuditEntry) -> Iterator[None]:
         yield
     except (Forbidden, BadRequest) as error:
         _end(entry, Result.REFUSED, str(error))
+        error.__dict__.setdefault(ENTRIES, []).append(entry)
         raise
     except RMQError as error:
         _end(entry, Result.PARTLY if entry.done else Result.FAILED, f"{type(error).__name__}: {error}")
+        error.__dict__.setdefault(ENTRIES, []).append(entry)
         raise
+
+
+def keep_refused(error: Exception) -> None:
+    """Writes again what was written of it within a transaction that was rolled back."""
+    for entry in error.__dict__.get(ENTRIES, ()):
+        if not AuditEntry.objects.filter(pk=entry.pk).exists():
+            entry.save(force_insert=True)
 
 
 def require_audited(actor: Actor, action: Action, topic: str = "") -> None:

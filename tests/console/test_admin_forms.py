@@ -113,6 +113,8 @@ def test_a_schedule_that_others_change_while_it_is_saved(queue: Queue, as_role: 
     with as_it_is_written(lambda: rows.update(every_ms=120_000, changed=timezone.now())):
         status, shown = sent(browser, f"{at}change/", wanted)
     assert status == 200 and "Somebody else has changed this schedule meanwhile" in shown and 'value="60000"' in shown
+    (entry,) = AuditEntry.objects.filter(action="schedule")
+    assert (entry.result, entry.reason) == ("refused", "new"), "though what was written was rolled back"
     wanted["begun"] = begun(browser, made)
     with as_it_is_written(rows.delete):
         status, shown = sent(browser, f"{at}change/", wanted)
