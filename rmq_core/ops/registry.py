@@ -12,6 +12,7 @@ from rmq_core.errors import (
 )
 from rmq_core.figures import digits
 from rmq_core.model import formats
+from rmq_core.model.group import Group
 from rmq_core.model.tenants import with_limit
 from rmq_core.model.topic import Journal, Topic
 from rmq_core.ops import bands, fair_marks, journal_marks, on_its_way, order, placement, quotas, reporting
@@ -39,6 +40,8 @@ def put(keyspace: Keyspace, topic: Topic, expected_version: int) -> Operation[To
         before = yield from definitions.read(keyspace, topic.name)
         _same_shape(topic, before)
     args = [topic.name, expected_version, topic.to_json(), keyspace.changes, topic.created_ms, formats.NAMESPACE]
+    if not expected_version:
+        args += yield from _surviving(keyspace, topic)
     (reply,) = yield [Call(script("topic_put"), _keys(keyspace), args)]
     stored = Topic.from_stored(reply)
     if before is None:
@@ -53,6 +56,35 @@ def put(keyspace: Keyspace, topic: Topic, expected_version: int) -> Operation[To
     if before is not None and before.in_order and not stored.in_order:
         yield from order.switch_off(keyspace, stored)
     return stored
+
+
+def _surviving(keyspace: Keyspace, topic: Topic) -> Operation[list[int]]:
+    """When the life began that a topic's slots know, and the highest version; zeros: none, or it was deleted.
+
+    The registry may be lost and slots not: a shard of a Cluster that came back empty, a key that was deleted. A new
+    life would take away all they hold. Raises `TopicConflict` where they are of another shape.
+    """
+    marks = yield [
+        ("HMGET", keyspace.slot(topic.name, slot).stats, "shape", "journal", "fair") for slot in range(topic.slots)
+    ]
+    (deleted,) = yield [("HGET", keyspace.deleted, topic.name)]
+    life = version = 0
+    for shape, *others in marks:
+        kind, _, rest = (formats.shape_of(topic.name, shape) or "gone").partition(" ")
+        if kind == "gone":
+            continue
+        slots, _, created_ms = rest.partition(" ")
+        if int(created_ms) <= int(deleted or 0):
+            continue
+        if (kind, int(slots)) != (topic.kind.value, topic.slots):
+            raise TopicConflict(
+                f"topic {topic.name!r} is not defined (any more), and its slots are of kind={kind}, slots={slots}; this"
+                f" client says kind={topic.kind.value}, slots={topic.slots}: use that shape, then delete the topic, or"
+                " take another name"
+            )
+        life = max(life, int(created_ms))
+        version = max(version, *(int(mark.split(b" ")[1]) for mark in others if mark), 0)
+    return [life, version]
 
 
 def _keys(keyspace: Keyspace) -> list[str]:
@@ -80,16 +112,21 @@ def define(keyspace: Keyspace, topic: Topic) -> Operation[Topic]:
 
 
 def mark_shape(keyspace: Keyspace, topic: Topic) -> Operation[None]:
-    """Makes every slot refuse callers that know another life of the topic, but for slots of a later one."""
-    args = [topic.shape, topic.created_ms]
+    """Makes every slot refuse callers that know another life of the topic, but for slots of a later one.
+
+    Slots that get the mark write a journal from that moment on; those of groups only when they have a place.
+    """
+    args: list[object] = [topic.shape, topic.created_ms]
+    if not isinstance(topic, Group):
+        args += journal_marks.mark_text(topic).split()
     for slots in batches(range(topic.slots), SLOTS_AT_ONCE):
         yield [Call(script("shape_set"), keyspace.slot_keys(topic.name, slot), args) for slot in slots]
 
 
 def _mark_left_out(keyspace: Keyspace, topic: Topic) -> Operation[None]:
-    """Goes on where whoever created the topic died before all its slots were marked."""
+    """Goes on where whoever created the topic died before all slots were marked, or slots have lost all they had."""
     marks = yield from _shapes(keyspace, topic)
-    if any(mark is not None and mark != topic.shape for mark in marks):
+    if any(mark != topic.shape for mark in marks):
         yield from mark_shape(keyspace, topic)
 
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -190,9 +191,13 @@ class Archive:
             wanted = (wanted & later) | (F.col("batch") == F.col("whole"))
         return frame.where(wanted).select(*(name for name, _, _ in EVENTS))
 
-    def reached(self, at_ms: int | None = None) -> list[tuple[str, int, int, int, int | None]]:
-        """Rows of `gaps.REACHED`, of topics that were not deleted since. ``at_ms``: as it was then known."""
+    def reached(
+        self, at_ms: int | None = None, deletions: Mapping[str, int] | None = None
+    ) -> list[tuple[str, int, int, int, int | None]]:
+        """Rows of `gaps.REACHED`, of topics that were not deleted since. ``at_ms``: as it was then known.
+        ``deletions``: those that the server tells of, which no archive job may have seen yet."""
         gone = self.deletions(at_ms)
+        gone |= {name: max(deleted_ms, gone.get(name, 0)) for name, deleted_ms in (deletions or {}).items()}
         return [
             (topic, int(slot), position_of(end), number_of(end), since_of(end))
             for topic, ends in self.committed_offsets().items()

@@ -44,7 +44,8 @@ ADVICE = {
     "slot": "The archive had this slot, and has nothing of it any more. Bring its files back from a backup.",
     "doubled": "The archive holds entries twice: somebody has copied folders of it. Take the copies away.",
     "forked": "The server has lost the end of its journal, and gone on with the same numbers: messages that came at"
-    f" that time may be lost, or come twice. Restore puts nothing back here. {_AFRESH}",
+    " that time may be lost, or come twice. Restore puts nothing back here; what was there at a moment before, a"
+    f" rehearsal shows (--into, --at). {_AFRESH}",
     "unmarked": "Somebody has taken away what the slot had counted, and with that how far its journal was: nobody knows"
     f" what came since. {_AFRESH}",
     "reshaped": "Its slots were made with another definition of the topic (kind, number of slots, time of creation):"

@@ -65,7 +65,7 @@ def reconcile(session: SparkSession, inputs: Inputs, progress: Progress = QUIET)
 def _reconcile(session: SparkSession, inputs: Inputs, progress: Progress, run: str, started_ms: int) -> dict[str, Any]:
     topics = inputs.options.journaled()
     if not topics:
-        raise PipelineError(f"no topic is defined in the namespace {inputs.options.namespace!r}")
+        raise PipelineError(_nothing_defined(session, inputs))
     if inputs.archive:
         data_set.check(inputs.options, Archive(session, inputs.archive))
         end_begun(inputs.options, Archive(session, inputs.archive))
@@ -110,7 +110,7 @@ def _reported(
         history = History(session, names, archive, journal, inputs.options.deletions())
         committed = positions.committed(inputs.options, topics, inputs.archive)
         readers = small(session, committed, gaps.READERS)
-        reached = small(session, archive.reached() if archive else [], gaps.REACHED)
+        reached = small(session, archive.reached(deletions=history.deletions) if archive else [], gaps.REACHED)
     history.open({"*": "asked"} if inputs.from_scratch else {})
     is_little = ledger is None and history.entries_behind() <= FEW_ENTRIES and in_queues + in_journals <= FEW_ROWS
     with ExitStack() as during:
@@ -204,6 +204,18 @@ def findings(judged: Judged, snapshot: DataFrame, history: History, ledger: Ledg
     kinds = {topic.name: topic.timed for topic in topics}
     bare = kept.write_seldom("bare_findings", result)
     return repair_data.attached(bare, suspects, told(judged, history), kinds)
+
+
+def _nothing_defined(session: SparkSession, inputs: Inputs) -> str:
+    """Why there is nothing to compare, in a sentence."""
+    said = f"no topic is defined in the namespace {inputs.options.namespace!r}"
+    if not inputs.archive:
+        return said
+    kept = Archive(session, inputs.archive)
+    there = {topic.name for topic in kept.definitions()} - {*all_deletions(kept, inputs.options.deletions())}
+    if not there:
+        return said
+    return f"{said}, though the archive has {len(there)}: the server has lost its data; restore what the archive holds"
 
 
 def _undefined(options: SourceOptions, history: History) -> list[str]:

@@ -50,7 +50,7 @@ def candidates(
 
     assert history.archive is not None
     session, known = history.session, told(history)
-    reached = small(session, history.archive.reached(), gaps.REACHED)
+    reached = small(session, history.archive.reached(deletions=history.deletions), gaps.REACHED)
     seen = "topic string, slot int, journaled long, off boolean, used boolean"
     live = small(session, live_slots(options, topics), seen)
     there = lives(known.sums).join(F.broadcast(reached), [*SLOT], "full").join(live, [*SLOT], "inner")
@@ -62,7 +62,7 @@ def candidates(
     rows = there.select(
         *SLOT, "life", "last_n", "journaled", "off", "used", "next_wiped", damage.alias("damage"), bare
     ).collect()
-    lost, alone, left_out = decide([row.asDict() for row in rows])
+    lost, alone, left_out = decide(_with_forks(history, known.news, [row.asDict() for row in rows]))
     replayed, events = known.open(lost)
     since = small(session, [(*slot, max(gone)) for *slot, gone in lost], "topic string, slot int, last int")
     news = _news(known.news.join(F.broadcast(since), [*SLOT]).where("life > last"))
@@ -70,6 +70,18 @@ def candidates(
     for copy in ("waiting", "in_flight"):
         fresh = fresh.withColumn(copy, F.when(F.coalesce("arrived", F.lit(False)), 0).otherwise(F.col(copy)))
     return repair_data.copies(fresh, events), alone, left_out
+
+
+def _with_forks(history: History, news: DataFrame, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows, where what is `doubled` says whether a server that lost its end gave numbers twice (`forked`)."""
+    if not any(row["damage"] == "doubled" for row in rows):
+        return rows
+    doubled = [(row["topic"], row["slot"], row["life"], "doubled") for row in rows if row["damage"] == "doubled"]
+    holes = small(history.session, doubled, "topic string, slot int, life int, reason string")
+    forks = small(history.session, history.state.forks() if history.state else [], gaps.FORKS)
+    told_twice = gaps.forked(news, holes, forks).where("reason = 'forked'").select(*SLOT, "life").collect()
+    forked = {(row.topic, row.slot, row.life) for row in told_twice}
+    return [row | ({"damage": "forked"} if (row["topic"], row["slot"], row["life"]) in forked else {}) for row in rows]
 
 
 def decide(rows: list[dict[str, Any]]) -> tuple[list[tuple[str, int, list[int]]], int, tuple[LeftOut, ...]]:
@@ -87,10 +99,14 @@ def decide(rows: list[dict[str, Any]]) -> tuple[list[tuple[str, int, list[int]]]
         present = known[-1]
         emptied = present["journaled"] < present["last_n"]
         gone = [row for row in known if row["next_wiped"]] + ([present] if emptied else [])
-        if not gone:
+        if not gone and any(row["damage"] == "forked" for row in known):
+            # An older dump was put back: what came between it and the loss is gone, and nobody can say what else.
+            left_out.append(LeftOut(topic, slot, "forked", gaps.ADVICE["forked"]))
+        elif not gone:
             alone += 1
             if present["damage"] in ("file", "slot") and present["journaled"] < (present["last_n"] or 0):
                 left_out.append(LeftOut(topic, slot, present["damage"], gaps.ADVICE[present["damage"]]))
+        if not gone:
             continue
         # Whether it came back since, or was sent again, the news must tell.
         news = None if emptied or present in gone else present["damage"]

@@ -61,7 +61,8 @@ class Restored:
         """What a person must know beside the numbers."""
         said = [f"topic {name} stays deleted: somebody deleted it on purpose" for name in self.deleted]
         said += [
-            f"left out: topic {name} is a stream, whose entries and groups are not put back yet; the archive keeps them"
+            f"left out: topic {name} is a stream: neither it nor its entries and groups are put back yet; what its"
+            " journal told of them is in the archive"
             for name in self.streams
         ]
         several: dict[tuple[str, str], list[int]] = {}

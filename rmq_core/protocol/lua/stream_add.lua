@@ -17,7 +17,7 @@
 local FIRST, MEMORY_MS = 11, 600000
 local CHANNEL, SLOT, SHAPE, NUMBER, FLOOR, PLAIN = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5]), ARGV[10] == 'plain'
 
-local unfit = misfit(SHAPE)
+local unfit = marks[2] and misfit(SHAPE) or not marks[2] and redis.error_reply('RMQSHAPE none') -- as shared/sending.lua
 if unfit then
   return unfit
 end

@@ -2,7 +2,8 @@
 -- KEYS   the registry; when which topic was deleted on purpose, by name (ms); the format of the namespace
 -- ARGV   name, expected version (0: must not exist), definition as a JSON object without version and times, channel of
 --        changes, when the expected one was created (0: not known): a topic made again has the same versions again;
---        the format that the caller writes
+--        the format that the caller writes; of one that must not exist perhaps the life that its slots still have, with
+--        messages, and the highest version they know: a registry that was lost begins no new one, unless it was deleted
 -- reply  the stored definition; error RMQVERSION <stored version>, RMQFORMAT <format>: nothing was done
 local format = redis.call('GET', KEYS[3])
 if format and format ~= ARGV[6] then
@@ -18,7 +19,11 @@ end
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 -- The time of its creation tells one life of a topic from the next; definitions older than this field have none.
-local created = stored and born or math.max(now, (tonumber(redis.call('HGET', KEYS[2], ARGV[1]) or nil) or 0) + 1)
+local deleted = tonumber(redis.call('HGET', KEYS[2], ARGV[1]) or nil) or 0
+local created = stored and born or math.max(now, deleted + 1)
+if not stored and tonumber(ARGV[7] or 0) > deleted then
+  created, version = tonumber(ARGV[7]), tonumber(ARGV[8])
+end
 local definition = string.format('{"version":%d,"updated_ms":%.0f,"created_ms":%.0f,', version + 1, math.max(now, created), created)
   .. string.sub(ARGV[3], 2)
 -- Removed first: a full server refuses a script whose first write adds, and a change may be what makes room.

@@ -26,8 +26,8 @@ local function cannot_take(target, n)
   local keys, sort = target.keys, target.sort
   local marks = redis.call('HMGET', keys[STATS_AT[sort]], 'shape', 'journal')
   local shape = target.args[SHAPE_AT[sort]]
-  if marks[1] and marks[1] ~= shape and marks[1] ~= 'f2 ' .. shape then
-    return 'RMQSHAPE ' .. marks[1]
+  if marks[1] ~= shape and marks[1] ~= 'f2 ' .. shape then
+    return 'RMQSHAPE ' .. (marks[1] or 'none')
   end
   if marks[2] and string.byte(marks[2]) ~= 111 then -- o(ff)
     local limit = tonumber(string.match(marks[2], '(%d+)$'))

@@ -3,8 +3,10 @@
 local KIND, CHANNEL, SLOT, MERGE = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local EDGE, LATEST = tonumber(ARGV[6]), MERGE ~= 'first'
 
-if marks[2] and marks[2] ~= ARGV[5] and marks[2] ~= HELD_FORMAT .. ARGV[5] then
-  return redis.error_reply('RMQSHAPE ' .. marks[2])
+-- Without a mark it has lost all it had, or nobody has marked it yet: whoever sends reads the definition again, marks it
+-- and switches its journal on, see shape_set.lua.
+if marks[2] ~= ARGV[5] and marks[2] ~= HELD_FORMAT .. ARGV[5] then
+  return redis.error_reply('RMQSHAPE ' .. (marks[2] or 'none'))
 elseif KIND == 'fixed-time' and ARGV[7] == '0' and EDGE <= now - PRESENT_MS then
   return redis.error_reply(string.format('RMQPAST %.0f', now - EDGE))
 elseif JOURNALING then
