@@ -192,7 +192,7 @@ class Consumer:
         for _ in range(ASKED_MOST):
             short = {slot: n - found.peeks[slot].room for slot, n in plan.takes.items() if slot in found.peeks}
             short = {slot: n for slot, n in short.items() if n > 0}
-            waits = (yield from permits.widen(self.keyspace, self.topic, short)) if short else {}
+            waits = (yield from permits.widen(self.keyspace, self.topic, short, chooses=True)) if short else {}
             refused |= waits
             for slot in short:
                 looked = found.peeks.pop(slot)
@@ -208,7 +208,7 @@ class Consumer:
     def _once_more(self, trip: _Trip, refused: dict[int, int], by: str, retried: set[int]) -> Operation[_Trip]:
         """With what only lacked permits, where some are given. What has come already is not lost to an error."""
         try:
-            waits = yield from permits.widen(self.keyspace, self.topic, trip.short)
+            waits = yield from permits.widen(self.keyspace, self.topic, trip.short, chooses=True)
             refused |= waits
             plan = {slot: n for slot, n in trip.short.items() if slot not in waits}
             if not plan:

@@ -114,7 +114,7 @@ class Hints:
     def _in_turn(self, levels: dict[int, int], timed: bool) -> list[int]:
         """The best first, and of equals who is next."""
         sign, order = 1 if timed else -1, self.turns.order
-        return sorted(levels, key=lambda slot: (sign * levels[slot], order(levels[slot], slot)))
+        return sorted(sorted(levels), key=lambda slot: (sign * levels[slot], order(levels[slot], slot)))
 
     def due_writes(self) -> list[Call]:
         """What the looks of this call found, where the scripts could not write it: for the caller's next round trip."""

@@ -20,8 +20,12 @@ AGAIN_MS = 5
 """Others took what was found, several times over: it is worth another try soon."""
 
 
-def widen(keyspace: Keyspace, topic: Topic, wanted: Mapping[int, int]) -> Operation[dict[int, int]]:
-    """Asks for permits for so many messages of each slot; returns the slots that got none, and ms until another try."""
+def widen(
+    keyspace: Keyspace, topic: Topic, wanted: Mapping[int, int], chooses: bool = False
+) -> Operation[dict[int, int]]:
+    """Asks for permits for so many messages of each slot; returns the slots that got none, and ms until another try.
+    ``chooses``: who asks has chosen what comes first of all slots, and waits for none of them.
+    """
     keys = keyspace.permits(topic.name)
     left = dict(wanted)
     for _ in range(ROUNDS):
@@ -30,7 +34,7 @@ def widen(keyspace: Keyspace, topic: Topic, wanted: Mapping[int, int]) -> Operat
             Call(
                 script("permit_ask"),
                 keys,
-                [topic.generation, topic.concurrency, topic.slots, slot, count],
+                [topic.generation, topic.concurrency, topic.slots, slot, count, int(chooses)],
             )
             for slot, count in asked
         ]

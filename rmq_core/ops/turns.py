@@ -69,7 +69,7 @@ class Turns:
     def heads(self, scores: Mapping[int, Sequence[bytes]], timed: bool) -> list[Head]:
         """What the slots would hand out, the best first; of equals the first of each slot, then the second, …"""
         heads: list[Head] = []
-        for slot, those in scores.items():
+        for slot, those in sorted(scores.items()):  # whoever finds them first
             for level, equals in groupby(level_of(score, timed) for score in map(float, those)):
                 n = sum(1 for _ in equals)
                 rank, order = level if timed else -level, self.order(level, slot)

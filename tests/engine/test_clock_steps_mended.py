@@ -253,6 +253,47 @@ def test_a_time_that_was_given_is_kept(clocked: RMQ, clock: ClockedRedis, what: 
     assert len(queue.drained()) == 38
 
 
+def test_many_extensions_hold_nothing_else(clocked: RMQ, clock: ClockedRedis) -> None:
+    """Of a delivery that is extended again and again, before the step and after it."""
+    queue = Queue(clocked, clock)
+    _, long = queue.taken(2)
+    for _ in range(33):
+        clocked.extend(long, for_ms=60_000)
+        clock.move(10)
+    queue.taken(1)
+    clock.move(-FAR_MS)
+    assert queue.take() == []
+    for _ in range(2):
+        clocked.extend(long, for_ms=60_000)
+    came: list[str] = []
+    for _ in range(4):  # a take ends what has timed out, and brings it when its back-off is over
+        clock.move(TIMEOUT_MS)
+        clocked.ack(taken := queue.take(5))
+        came += [each.text for each in taken]
+    assert sorted(came) == ["1", "3"]
+
+
+def test_many_given_times_hold_nothing_else(clocked: RMQ, clock: ClockedRedis) -> None:
+    queue, control = Queue(clocked, clock, "group"), Control(clocked)
+    all_of = queue.taken(36)
+    clocked.release(all_of, delay_ms=1_000)
+
+    def give(n: int, due_ms: int) -> None:
+        control.reschedule(queue.topic.name, [MessageRef(all_of[n].slot, all_of[n].id)], due_ms=due_ms)
+
+    for n in range(33):
+        give(n, clock.now_ms + FAR_MS + n * 10)
+    clock.move(-FAR_MS)
+    for n in range(2):
+        give(n, clock.now_ms + 10_000 + n)
+    came: list[str] = []
+    for _ in range(4):
+        clock.move(1_000)
+        clocked.ack(taken := queue.take(10))
+        came += [each.text for each in taken]
+    assert sorted(came) == [all_of[n].text for n in (33, 34, 35)]
+
+
 def test_a_full_server_goes_on(clocked: RMQ, clock: ClockedRedis) -> None:
     queue = Queue(clocked, clock)
     client = clocked.connection.client

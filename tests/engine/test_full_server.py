@@ -65,6 +65,18 @@ def test_consumers_and_operators_go_on(full: RMQ, limits: dict[str, int]) -> Non
         full.send("work", PriorityMessage("m9", 20))
 
 
+@pytest.mark.parametrize("slots", [1, 4])
+def test_permits_are_given_all_the_same(full: RMQ, slots: int) -> None:
+    full.define(Topic("work", TopicKind.PRIORITY, slots=slots, concurrency=3))
+    full.send_many("work", [PriorityMessage(f"m{i}", 20) for i in range(40)])
+    fill_up(full)
+    done = 0
+    while done < 40:
+        taken = full.take("work", 5, timeout_ms=10_000)
+        assert 1 <= len(taken) <= 3
+        done += len(full.ack(taken))
+
+
 @pytest.mark.parametrize("kind", QUEUE_KINDS)
 def test_what_finds_nothing_or_only_looks_is_not_refused(full: RMQ, kind: TopicKind) -> None:
     """Their first write would add: a hint, a timestamp, a position."""

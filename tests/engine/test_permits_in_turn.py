@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import count
+from random import Random
 from typing import Any
 
 import pytest
 
-from rmq_core import RMQ, FixedTimeMessage, PriorityMessage, Topic, TopicKind
+from rmq_core import RMQ, Delivery, FixedTimeMessage, PriorityMessage, Topic, TopicKind
 from rmq_core.protocol.keys import slot_for
 from tests.engine.clock import ClockedRedis
 
@@ -102,3 +103,29 @@ def test_the_rate_counts_what_permits_let_through(clocked: RMQ, clock: ClockedRe
         clocked.ack(taken)
         clock.move(PAUSE_MS)
     assert 5 <= came <= 10
+
+
+@pytest.mark.parametrize("concurrency", [3, 20])
+@pytest.mark.parametrize("pause_ms", [20, 40, 110])
+def test_one_by_one_the_highest_comes_first_whenever_it_was_sent(
+    clocked: RMQ, clock: ClockedRedis, concurrency: int, pause_ms: int
+) -> None:
+    clocked.define(
+        Topic("work", TopicKind.PRIORITY, slots=SLOTS, concurrency=concurrency, visibility_timeout_ms=600_000)
+    )
+    chance, waiting, held = Random(1), dict[str, int](), list[Delivery]()
+    for n in range(120):
+        for part in range(chance.choice([0, 1, 1, 2])):
+            name, priority = f"m{n}-{part}", chance.randint(20, 1_000)
+            basis = BASES[chance.randrange(SLOTS)]
+            clocked.send("work", PriorityMessage(name, priority, slot_basis=basis))
+            waiting[name] = priority
+        clock.move(pause_ms)
+        if held and chance.random() < 0.7:
+            clocked.ack(held.pop(chance.randrange(len(held))))
+        clock.move(pause_ms)
+        taken = clocked.take("work")
+        assert taken or len(held) == concurrency or not waiting, "a permit is free"
+        if taken:
+            assert waiting.pop(taken[0].text) >= max(waiting.values(), default=0)
+            held += taken

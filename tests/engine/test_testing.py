@@ -278,6 +278,25 @@ def test_equals_of_several_slots_come_in_the_same_order_each_time(
     assert all(order_of_a_drain() == first for _ in range(2))
 
 
+def test_what_has_failed_comes_back_in_the_same_order_each_time() -> None:
+    def order() -> list[str]:
+        done: list[str] = []
+
+        def odd(delivery: Delivery) -> None:
+            done.append(delivery.text)
+            if len(done) % 3 == 0 and delivery.attempt < 3:
+                raise ValueError("no")
+
+        with TestQueue() as queue:
+            queue.define(Topic("many", TopicKind.PRIORITY, slots=8, backoff_ms=0))
+            queue.rmq.send_many("many", [PriorityMessage(f"m{n}", 20) for n in range(60)])
+            queue.drain(Listener("many", odd))
+        return done
+
+    first = order()
+    assert len(first) > 70 and all(order() == first for _ in range(3))
+
+
 def bad(delivery: Delivery) -> None:
     raise ValueError("no")
 

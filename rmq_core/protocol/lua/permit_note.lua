@@ -9,6 +9,7 @@ local known_version, sum = tonumber(known[1] or nil), tonumber(known[2] or nil) 
 if known_version and known_version > version then
   return 0
 end
+redis.call('HDEL', KEYS[1], 'checked') -- first: a full server refuses a script whose first write adds
 local behind = false
 for i = 3, #ARGV, 4 do
   local slot, expected, used, reached = ARGV[i], tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2]), tonumber(ARGV[i + 3])

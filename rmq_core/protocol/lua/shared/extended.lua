@@ -1,5 +1,5 @@
 -- Which receipts are ahead of the clock on purpose: the field `extensions` holds '<first> <last> <when> ' for each extension
--- beyond a timeout that has not come to its end; the two earliest become one where there are too many. Needs shared/stepping.lua.
+-- beyond a timeout that has not come to its end. Needs shared/stepping.lua, shared/spans.lua.
 
 function stepped.extensions()
   local found = {}
@@ -10,22 +10,9 @@ function stepped.extensions()
 end
 
 function stepped.note_extended(first, last)
-  local MOST = 32
-  local kept = {}
-  for _, each in ipairs(stepped.extensions()) do
-    if each[2] > now then
-      kept[#kept + 1] = each
-    end
-  end
-  kept[#kept + 1] = {first, last, now}
-  if #kept > MOST then
-    table.sort(kept, function(a, b) return a[1] < b[1] end)
-    local a = table.remove(kept, 1)
-    kept[1] = {a[1], math.max(a[2], kept[1][2]), math.min(a[3], kept[1][3])}
-  end
   local text = {}
-  for i, each in ipairs(kept) do
-    text[i] = string.format('%.0f %.0f %.0f ', each[1], each[2], each[3])
+  for _, each in ipairs(stepped.add_span(stepped.extensions(), {first, last, now})) do
+    text[#text + 1] = string.format('%.0f %.0f %.0f ', each[1], each[2], each[3])
   end
   redis.call('HSET', STATS, 'extensions', table.concat(text))
   -- Releases before this one look at the latest alone.

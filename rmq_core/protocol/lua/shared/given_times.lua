@@ -1,30 +1,24 @@
 -- Of what waits in retry, which due times somebody gave it: the field `given` holds '<first> <last> ' for each, and no step
--- of the clock changes them. Where there are too many the two earliest become one. Needs keys, clock.
-function stepped.note_given(due_ms)
-  local MOST = 32
-  local kept = {{due_ms, due_ms}}
+-- of the clock changes them. Needs keys, clock, shared/spans.lua.
+local function given()
+  local found = {}
   for first, last in string.gmatch(redis.call('HGET', STATS, 'given') or '', '(%d+) (%d+) ') do
-    first, last = tonumber(first), tonumber(last)
-    if due_ms >= first and due_ms <= last then
-      return
-    elseif last > now then
-      kept[#kept + 1] = {first, last}
-    end
+    found[#found + 1] = {tonumber(first), tonumber(last)}
   end
-  table.sort(kept, function(a, b) return a[1] < b[1] end)
-  if #kept > MOST then
-    local earliest = table.remove(kept, 1)
-    kept[1] = {earliest[1], math.max(earliest[2], kept[1][2])}
+  return found
+end
+
+function stepped.note_given(due_ms)
+  local text = {}
+  for _, each in ipairs(stepped.add_span(given(), {due_ms, due_ms})) do
+    text[#text + 1] = string.format('%.0f %.0f ', each[1], each[2])
   end
-  for i, each in ipairs(kept) do
-    kept[i] = string.format('%.0f %.0f ', each[1], each[2])
-  end
-  redis.call('HSET', STATS, 'given', table.concat(kept))
+  redis.call('HSET', STATS, 'given', table.concat(text))
 end
 
 function stepped.was_given(due_ms)
-  for first, last in string.gmatch(redis.call('HGET', STATS, 'given') or '', '(%d+) (%d+) ') do
-    if due_ms >= tonumber(first) and due_ms <= tonumber(last) then
+  for _, each in ipairs(given()) do
+    if due_ms >= each[1] and due_ms <= each[2] then
       return true
     end
   end

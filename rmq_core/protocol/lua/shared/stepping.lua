@@ -3,6 +3,7 @@
 limits.stepped = {}
 do
   local stepped = limits.stepped
+-- include shared/spans.lua
 -- include shared/extended.lua
 -- include shared/given_times.lua
   -- An owner's receipts run ahead of the clock by a millisecond for each of a batch.
