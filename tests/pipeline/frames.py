@@ -16,7 +16,11 @@ from rmq_core.pipeline.sources.decoding import SEQUENCE_BITS
 
 T0 = 1_800_000_000_000
 DUE = T0 + 3_600_000
-LIMITS = SimpleNamespace(stuck_ms=60_000, overdue_ms=900_000)
+LIMITS = SimpleNamespace(
+    stuck_ms=60_000,
+    overdue_ms=900_000,
+    options=SimpleNamespace(journaled=list),  # no definition is known
+)
 """What a reconciliation takes for stuck and for overdue, of its inputs all that transforms look at."""
 COLUMNS = ("store", "retry", "prepare", "dead")
 _LETTERS = {"s": "store", "r": "retry", "p": "prepare", "d": "dead"}
