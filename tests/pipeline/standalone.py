@@ -10,12 +10,9 @@ import shutil
 import subprocess
 import sysconfig
 import venv
-from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
-
-import psutil
 
 from rmq_core.embedded.folder import DataFolder
 from rmq_core.embedded.java import find_java
@@ -59,10 +56,9 @@ def bare_python(folder: Path) -> Path:
 
 
 class Standalone:
-    """``with Standalone(environment) as cluster:`` jobs go to ``cluster.url``. ``cores``: so many executors of one core
-    each may run at once."""
+    """``with Standalone(environment) as cluster:`` jobs go to ``cluster.url``."""
 
-    def __init__(self, environment: dict[str, str], cores: int = 1) -> None:
+    def __init__(self, environment: dict[str, str]) -> None:
         java = find_java().environment
         daemon = {"SPARK_DAEMON_MEMORY": "256m", "SPARK_DAEMON_JAVA_OPTS": BRIEF}
         env = environment | java | daemon
@@ -71,7 +67,7 @@ class Standalone:
         self.work = self._folders[1].path / "work"
         program = spark_home() / "bin" / "spark-class"
         here = ["--host", LOOPBACK, "--webui-port", "0"]
-        worker = [*here, "--cores", str(cores), "--memory", "2g", "--work-dir", self.work, self.url]
+        worker = [*here, "--cores", "1", "--memory", "1g", "--work-dir", self.work, self.url]
         self._master = ServerProcess(
             "the Spark master", [program, f"{_DEPLOY}.master.Master", *here, "--port", str(port)], self._folders[0],
             env=env,
@@ -100,15 +96,6 @@ class Standalone:
             process.stop()
         for folder in self._folders:
             folder.discard()
-
-    def executors(self) -> list[psutil.Process]:
-        """Those that run now."""
-        found = []
-        for each in psutil.Process(self._worker.pid).children(recursive=True):
-            with suppress(psutil.Error):
-                if any("CoarseGrainedExecutorBackend" in word for word in each.cmdline()):
-                    found.append(each)
-        return found
 
     def applications(self) -> list[str]:
         """What has run on the worker's executors, in order."""
