@@ -50,7 +50,7 @@ class ScheduleForm(forms.ModelForm):  # type: ignore[type-arg]  # at run time it
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         known = self.instance
-        self.fields["names"].initial = known.topics and named(known.topics)
+        self.fields["names"].initial = named(known.topics) if known.topics else ""
         kinds = [(each.value, each.label) for each in Kind if each not in runs.WORDS or each == known.kind]
         self.fields["kind"] = forms.ChoiceField(
             label=_("Kind"), choices=kinds, widget=UnfoldAdminSelectWidget(), initial=known.kind or Kind.RECONCILE

@@ -89,6 +89,20 @@ def test_an_old_form_of_a_schedule_undoes_nothing(queue: Queue, as_role: Callabl
     assert sent(browser, at, SCHEDULE | {"begun": begun(browser, made)})[0] == 302
 
 
+def test_a_schedule_of_all_topics_is_one_of_all_topics_as_its_form_is_saved(
+    queue: Queue, as_role: Callable[..., Client]
+) -> None:
+    queue.topic()
+    made = PipelineSchedule.objects.create(kind="archive", topics=[], every_ms=3_600_000)
+    browser, at = as_role("Editor"), f"{SCHEDULES}{made.pk}/change/"
+    (field,) = re.findall(r'<input[^>]* name="names"[^>]*>', browser.get(at).content.decode())
+    (value,) = re.findall(r'value="([^"]*)"', field) or [""]
+    assert value == ""
+    assert sent(browser, at, SCHEDULE | {"names": value, "begun": begun(browser, made)})[0] == 302
+    made.refresh_from_db()
+    assert made.topics == []
+
+
 @contextmanager
 def as_it_is_written(act: Callable[[], object]) -> Iterator[None]:
     """Somebody else does that in the moment before a schedule is written, or deleted."""
