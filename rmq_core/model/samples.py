@@ -24,8 +24,8 @@ class SlotSample:
     ``length``, ``first_entry``, ``last_entry``: of a stream topic, whose slots have nothing else but counters.
     ``lag``: of a group, the entries ahead of it; None: not known. ``missed``: trimmed or deleted before it had read
     them. ``behind``: the entry that it read last. ``oldest_due_ms``: when what it hands out next was accepted.
-    ``waits``: when something was last given a back-off or a delay, and the longest; ``walked``: all that waits is being
-    walked through, for the clock has stepped back.
+    ``waits_given_ms``: when something was last given a back-off or a delay; ``walked``: all that waits is being walked
+    through, for the clock has stepped back.
     ``tenants``: whether messages have named any. ``fair_mark``: whether they take turns (`ops.fair_marks`).
     """
 
@@ -65,7 +65,7 @@ class SlotSample:
     waits_since_ms: int | None = None
     skipped: int = 0
     keys_waiting: int = 0
-    waits: bytes | None = None
+    waits_given_ms: int = 0
     walked: bool = False
 
     @property

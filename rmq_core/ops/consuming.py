@@ -20,11 +20,7 @@ from rmq_core.ops.hints import CANDIDATES_MOST, Hints
 from rmq_core.protocol.keys import Keyspace
 from rmq_core.protocol.scripts import Call, Each, Operation
 from rmq_core.protocol.slot_calls import peek
-from rmq_core.protocol.takes import (
-    TAKE_BYTES,
-    cycle,
-    read_cycle,
-)
+from rmq_core.protocol.takes import TAKE_BYTES, cycle, read_cycle
 
 TAKE_MAX = 1_000
 
@@ -42,7 +38,6 @@ SPARES = 2
 
 PEEKED = 64
 """Of each of them so many are looked at, or the share of a larger take."""
-
 
 ASKED_MOST = 3
 """So often permits are asked for, each time for slots behind those that got none."""

@@ -117,7 +117,7 @@ class Hints:
         return sorted(sorted(levels), key=lambda slot: (sign * levels[slot], order(levels[slot], slot)))
 
     def due_writes(self) -> list[Call]:
-        """What the looks of this call found, where the scripts could not write it: for the caller's next round trip."""
+        """For the caller's next round trip: what is to be done about what the looks of this call found."""
         writes, self._writes = self._writes, []
         return writes
 

@@ -48,7 +48,7 @@ def stepped(slot: SlotSample, now_ms: int) -> bool:
     ahead_ms = now_ms + AHEAD_MS
     if slot.oldest_taken_ms is not None and slot.oldest_taken_ms > ahead_ms:
         return True
-    return slot.retrying > 0 and (slot.walked or int((slot.waits or b"0").split()[0]) > ahead_ms)
+    return slot.retrying > 0 and (slot.walked or slot.waits_given_ms > ahead_ms)
 
 
 def trash_overdue_ms(topic: Topic, slot: SlotSample, now_ms: int) -> int:

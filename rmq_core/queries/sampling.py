@@ -12,7 +12,7 @@ from rmq_core.errors import RMQError
 from rmq_core.model.group import AT, is_group_name
 from rmq_core.model.holds import read_holds
 from rmq_core.model.samples import SlotSample, TopicSample
-from rmq_core.model.stats import Counters, Histogram
+from rmq_core.model.stats import Counters, Histogram, number
 from rmq_core.model.topic import Topic
 from rmq_core.model.views import Unreadable
 from rmq_core.protocol.keys import Keyspace
@@ -274,7 +274,7 @@ def slot_sample(slot: int, row: list[Any]) -> SlotSample:
         first_entry=first.decode() or None,
         last_entry=last.decode() or None,
         tenants=b"load_ms" in counters,
-        waits=counters.get(b"waits"),
+        waits_given_ms=number(counters.get(b"waits", b"0").partition(b" ")[0]),
         walked=b"waits_at" in counters,
         fair_mark=counters.get(b"fair"),
     )

@@ -19,7 +19,7 @@ DUE = T0 + 3_600_000
 LIMITS = SimpleNamespace(
     stuck_ms=60_000,
     overdue_ms=900_000,
-    options=SimpleNamespace(journaled=list),  # no definition is known
+    options=SimpleNamespace(topics=(), journaled=list),  # no definition is known
 )
 """What a reconciliation takes for stuck and for overdue, of its inputs all that transforms look at."""
 COLUMNS = ("store", "retry", "prepare", "dead")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rmq_core.client.rmq import RMQ
 from rmq_core.errors import PipelineError
@@ -37,6 +37,11 @@ class DataSet:
     id: str | None
     began_ms: int
 
+    @property
+    def word(self) -> str:
+        """As the server keeps it."""
+        return f"{self.began_ms} {self.id}"
+
 
 def claim(options: SourceOptions, kept: Archive) -> str:
     """Notes in the archive that it holds this data set, and returns the word by which the server knows it. Raises
@@ -46,13 +51,13 @@ def claim(options: SourceOptions, kept: Archive) -> str:
         ours = _here(client)
         if ours.id is None:
             known = noted.id if noted and _as_old(noted, ours) else None
-            text = f"{ours.began_ms} {known or uuid.uuid4().hex}"
-            ours = _parsed(options.namespace, client.run(data_set.keep(client.keyspace, text)))
+            made = replace(ours, id=known or uuid.uuid4().hex)
+            ours = _parsed(options.namespace, client.run(data_set.keep(client.keyspace, made.word)))
     if noted is None or noted.id != ours.id:
         row = (ARCHIVE, ours.namespace, ours.id, ours.began_ms)
         small(kept.session, [row], COLUMNS).coalesce(1).write.mode("append").json(kept.data_sets)
         check(options, kept)  # of two that began at once, and have both written, one goes on
-    return f"{ours.began_ms} {ours.id}"
+    return ours.word
 
 
 def check(options: SourceOptions, kept: Archive) -> DataSet | None:

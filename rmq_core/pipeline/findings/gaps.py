@@ -172,8 +172,8 @@ def forked(events: DataFrame, holes: DataFrame, forks: DataFrame | None = None) 
     return known.withColumn("reason", F.coalesce("fork", "reason")).drop("fork")
 
 
-def without_journal(session: SparkSession, topics: list[str], reason: str = "off") -> DataFrame:
-    """The hole of topics whose journal is off and of which something is to be proved; same columns, no slot."""
+def of_topics(session: SparkSession, topics: list[str], reason: str) -> DataFrame:
+    """A hole of whole topics; same columns, no slot."""
     columns = "topic string, slot int, reason string, life int, after_n long, first_n long, last_n long, written long"
     rows = [(topic, None, reason, *[None] * 9) for topic in topics]
     return small(session, rows, f"{columns}, held long, readers string, missing long, doubled long")

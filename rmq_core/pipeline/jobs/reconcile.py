@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -184,16 +185,19 @@ def findings(judged: Judged, snapshot: DataFrame, history: History, ledger: Ledg
     if ledger is not None:
         silent = [topic.name for topic in topics if topic.journal is Journal.OFF]
         named = [row.topic for row in ledger.rows.select("topic").distinct().collect()]
-        holes = holes.union(gaps.without_journal(session, sorted({*silent} & {*named})))
+        holes = holes.union(gaps.of_topics(session, sorted({*silent} & {*named}), "off"))
         here = messages.where(verdicts.in_a_queue())
         misplaced = suspects.where("misplaced IS NOT NULL")
         # What a ledger speaks of, no closing state remembers.
         events = history.whole(named, ledger.since_ms)
         compared = kept.write("contents", contents.compared(ledger, events, holes)) if ledger.says_contents else None
         several.append(of_business.business(ledger, events, here, holes, misplaced, compared))
-    unknown = _undefined(judged.limits.options, history)
-    if unknown:
-        several.append(gaps.findings(gaps.without_journal(session, unknown, "undefined")))
+    if (
+        unknown := []
+        if judged.limits.options.topics
+        else _undefined(history.archive, history.deletions, history.topics)
+    ):
+        several.append(gaps.findings(gaps.of_topics(session, unknown, "undefined")))
     if ledger is not None or kept.has_rows("holes"):
         several.append(gaps.findings(holes))
     result = several[0]
@@ -209,22 +213,17 @@ def findings(judged: Judged, snapshot: DataFrame, history: History, ledger: Ledg
 def _nothing_defined(session: SparkSession, inputs: Inputs) -> str:
     """Why there is nothing to compare, in a sentence."""
     said = f"no topic is defined in the namespace {inputs.options.namespace!r}"
-    if not inputs.archive:
-        return said
-    kept = Archive(session, inputs.archive)
-    there = {topic.name for topic in kept.definitions()} - {*all_deletions(kept, inputs.options.deletions())}
-    if not there:
-        return said
-    return f"{said}, though the archive has {len(there)}: the server has lost its data; restore what the archive holds"
+    archive = Archive(session, inputs.archive) if inputs.archive else None
+    if unknown := _undefined(archive, inputs.options.deletions()):
+        said += f", though the archive has {len(unknown)}: the server has lost its data; restore what the archive holds"
+    return said
 
 
-def _undefined(options: SourceOptions, history: History) -> list[str]:
-    """Topics that the archive has, that nobody deleted, and that are not defined."""
-    if history.archive is None or options.topics:
+def _undefined(archive: Archive | None, deletions: dict[str, int], defined: Sequence[str] = ()) -> list[str]:
+    """Topics that the archive has, that nobody deleted, and that are not ``defined``."""
+    if archive is None:
         return []
-    gone = all_deletions(history.archive, history.deletions)
-    known = {topic.name for topic in history.archive.definitions()} - {*gone} - {*history.topics}
-    return sorted(known)
+    return sorted({topic.name for topic in archive.definitions()} - {*all_deletions(archive, deletions)} - {*defined})
 
 
 def _described(inputs: Inputs, names: list[str], ledger: Ledger | None) -> dict[str, Any]:

@@ -99,14 +99,15 @@ def decide(rows: list[dict[str, Any]]) -> tuple[list[tuple[str, int, list[int]]]
         present = known[-1]
         emptied = present["journaled"] < present["last_n"]
         gone = [row for row in known if row["next_wiped"]] + ([present] if emptied else [])
-        if not gone and any(row["damage"] == "forked" for row in known):
-            # An older dump was put back: what came between it and the loss is gone, and nobody can say what else.
-            left_out.append(LeftOut(topic, slot, "forked", gaps.ADVICE["forked"]))
-        elif not gone:
-            alone += 1
-            if present["damage"] in ("file", "slot") and present["journaled"] < (present["last_n"] or 0):
-                left_out.append(LeftOut(topic, slot, present["damage"], gaps.ADVICE[present["damage"]]))
         if not gone:
+            reason = present["damage"]
+            if any(row["damage"] == "forked" for row in known):
+                # An older dump was put back: what came between it and the loss is gone, and nobody can say what else.
+                left_out.append(LeftOut(topic, slot, "forked", gaps.ADVICE["forked"]))
+                continue
+            alone += 1
+            if reason in ("file", "slot") and present["journaled"] < (present["last_n"] or 0):
+                left_out.append(LeftOut(topic, slot, reason, gaps.ADVICE[reason]))
             continue
         # Whether it came back since, or was sent again, the news must tell.
         news = None if emptied or present in gone else present["damage"]

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rmq_core import Topic, TopicKind
-from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.ops.quotas import Permit, rate
 from rmq_core.protocol.keys import Keyspace
 from tests.engine.clock import ClockedRedis
@@ -25,42 +22,34 @@ def bucket(limit: int) -> float:
 steps = st.lists(st.tuples(st.sampled_from([0, 1, 3, 20, 50, 400, 1_000]), st.integers(1, 80)), min_size=1, max_size=30)
 
 
-@pytest.fixture
-def clocked(redis_server: EmbeddedRedis, namespace: str) -> Iterator[ClockedRedis]:
-    client = ClockedRedis.open(redis_server.url)
-    yield client
-    client.forget()
-    client.close()
-
-
 class Fleet:
     """Asks for takes from one topic."""
 
-    def __init__(self, clocked: ClockedRedis, namespace: str, limit: int) -> None:
-        self.clocked = clocked
+    def __init__(self, clock: ClockedRedis, namespace: str, limit: int) -> None:
+        self.clock = clock
         self.keyspace = Keyspace(namespace)
         self.topic = Topic("t", TopicKind.PRIORITY, rate_limit=limit)
-        clocked.delete(*self.keyspace.limits("t"))
+        clock.delete(*self.keyspace.limits("t"))
 
     def ask(self, wanted: int, returned: int = 0) -> Permit:
-        return Permit(*self.clocked.execute_command(*rate(self.keyspace, self.topic, wanted, returned).by_text()))
+        return Permit(*self.clock.execute_command(*rate(self.keyspace, self.topic, wanted, returned).by_text()))
 
     def forget(self) -> None:
-        self.clocked.delete(*self.keyspace.limits("t"))
+        self.clock.delete(*self.keyspace.limits("t"))
 
 
 @given(limit=st.sampled_from([1, 3, 10, 100, 999, 20_000, 1_000_000]), asked=steps)
 def test_no_second_sees_more_than_the_limit_and_its_burst(
-    clocked: ClockedRedis, namespace: str, limit: int, asked: list[tuple[int, int]]
+    clock: ClockedRedis, namespace: str, limit: int, asked: list[tuple[int, int]]
 ) -> None:
-    fleet = Fleet(clocked, namespace, limit)
+    fleet = Fleet(clock, namespace, limit)
     granted: list[tuple[int, int]] = []
     for pause_ms, wanted in asked:
-        clocked.move(pause_ms)
+        clock.move(pause_ms)
         grant = fleet.ask(wanted)
         assert 0 <= grant.messages <= min(wanted, bucket(limit) + 0.01)
         assert (grant.wait_us > 0) == (grant.messages == 0)
-        granted.append((clocked.now_ms, grant.messages))
+        granted.append((clock.now_ms, grant.messages))
     fleet.forget()
     for start, _ in granted:
         for end, _ in granted:
@@ -69,11 +58,11 @@ def test_no_second_sees_more_than_the_limit_and_its_burst(
 
 
 @pytest.mark.parametrize("limit", [1, 7, 100, 5_000])
-def test_over_time_it_is_exactly_the_limit(clocked: ClockedRedis, namespace: str, limit: int) -> None:
-    fleet = Fleet(clocked, namespace, limit)
+def test_over_time_it_is_exactly_the_limit(clock: ClockedRedis, namespace: str, limit: int) -> None:
+    fleet = Fleet(clock, namespace, limit)
     granted = fleet.ask(1_000).messages
     for _ in range(1_000):
-        clocked.move(10)
+        clock.move(10)
         granted += fleet.ask(1_000).messages
     fleet.forget()
     # Ten seconds, and what the bucket held at first.
@@ -85,31 +74,31 @@ def test_over_time_it_is_exactly_the_limit(clocked: ClockedRedis, namespace: str
     asked=st.lists(st.tuples(st.integers(0, 30), st.floats(0, 1)), min_size=1, max_size=30),
 )
 def test_what_is_given_back_is_granted_again(
-    clocked: ClockedRedis, namespace: str, limit: int, asked: list[tuple[int, float]]
+    clock: ClockedRedis, namespace: str, limit: int, asked: list[tuple[int, float]]
 ) -> None:
     """Two buckets: from one is taken what was used, from the other more, and the rest given back at once."""
-    fleet = Fleet(clocked, namespace, limit)
-    other = Fleet(clocked, f"{namespace}b", limit)
+    fleet = Fleet(clock, namespace, limit)
+    other = Fleet(clock, f"{namespace}b", limit)
     for pause_ms, part in asked:
-        clocked.move(pause_ms)
+        clock.move(pause_ms)
         grant = fleet.ask(50)
         used = int(grant.messages * part)
         fleet.ask(0, grant.messages - used)
         assert other.ask(used).messages == used if used else True
-    clocked.move(1)
+    clock.move(1)
     left, expected = fleet.ask(1_000), other.ask(1_000)
     fleet.forget()
     other.forget()
     assert left.messages == expected.messages
 
 
-def test_the_wait_is_as_long_as_it_takes(clocked: ClockedRedis, namespace: str) -> None:
-    fleet = Fleet(clocked, namespace, 4)
+def test_the_wait_is_as_long_as_it_takes(clock: ClockedRedis, namespace: str) -> None:
+    fleet = Fleet(clock, namespace, 4)
     assert fleet.ask(5).messages == 1
     refused = fleet.ask(5)
     assert refused == Permit(0, 225_000)  # a tenth of the next one was there already
-    clocked.move(224)
+    clock.move(224)
     assert fleet.ask(5) == Permit(0, 1_000)
-    clocked.move(1)
+    clock.move(1)
     assert fleet.ask(5).messages == 1
     fleet.forget()

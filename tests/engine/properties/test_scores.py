@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -150,31 +148,23 @@ def test_lua_counts_retries_as_python_does(
     assert counted == scores.failures_of(score, most)
 
 
-@pytest.fixture
-def clocked(redis_server: EmbeddedRedis, namespace: str) -> Iterator[ClockedRedis]:
-    client = ClockedRedis.open(redis_server.url)
-    yield client
-    client.forget()
-    client.close()
-
-
 @given(st.integers(1, 16), st.integers(0, 86_400_000), st.integers(0, 86_400_000))
 def test_lua_backs_off_as_python_does(
-    clocked: ClockedRedis, namespace: str, failures: int, backoff_ms: int, most_ms: int
+    clock: ClockedRedis, namespace: str, failures: int, backoff_ms: int, most_ms: int
 ) -> None:
     topic = Topic("t", TopicKind.PRIORITY, slots=1, backoff_ms=min(backoff_ms, most_ms), backoff_max_ms=most_ms)
     keyspace = Keyspace(namespace)
     keys = keyspace.slot("t", 0)
     receipt = scores.stamp(START_MS - 5, failures - 1)
-    clocked.zadd(keys.prepare, {"a": receipt})
+    clock.zadd(keys.prepare, {"a": receipt})
     nack = Nack(b"a", receipt, -1, failure_fragment("E", "", ""))
-    assert clocked.execute_command(*settle("nack", keyspace, topic, 0, [nack]).by_text()) == [1]
+    assert clock.execute_command(*settle("nack", keyspace, topic, 0, [nack]).by_text()) == [1]
     waits_ms = scores.backoff(failures, topic.backoff_ms, topic.backoff_max_ms)
     if waits_ms:
-        assert clocked.zscore(keys.retry, "a") == scores.stamp(START_MS + waits_ms, failures)
+        assert clock.zscore(keys.retry, "a") == scores.stamp(START_MS + waits_ms, failures)
     else:
-        assert clocked.zscore(keys.store, "a") == scores.retries_left(failures, topic.max_retries)
-    clocked.delete(*keys.all())
+        assert clock.zscore(keys.store, "a") == scores.retries_left(failures, topic.max_retries)
+    clock.delete(*keys.all())
 
 
 LATENESSES = sorted(
@@ -182,17 +172,17 @@ LATENESSES = sorted(
 )
 
 
-def test_lua_and_python_count_the_same_lateness_in_the_same_bucket(clocked: ClockedRedis, namespace: str) -> None:
+def test_lua_and_python_count_the_same_lateness_in_the_same_bucket(clock: ClockedRedis, namespace: str) -> None:
 
     topic = Topic("t", TopicKind.FIXED_TIME, slots=1)
     keyspace = Keyspace(namespace)
     keys = keyspace.slot("t", 0)
     latenesses = [late for late in LATENESSES if late < START_MS - 1_000]
     assert len(latenesses) > 400
-    clocked.zadd(keys.store, {str(late): START_MS - late for late in latenesses})
-    clocked.execute_command(*cycle(keyspace, topic, 0, 1000).by_text())
-    counted = {int(bucket): int(n) for bucket, n in clocked.hgetall(keys.lateness).items()}
-    clocked.delete(*keys.all())
+    clock.zadd(keys.store, {str(late): START_MS - late for late in latenesses})
+    clock.execute_command(*cycle(keyspace, topic, 0, 1000).by_text())
+    counted = {int(bucket): int(n) for bucket, n in clock.hgetall(keys.lateness).items()}
+    clock.delete(*keys.all())
     assert counted == dict(Histogram.of(latenesses).buckets)
 
 
