@@ -133,12 +133,20 @@ def _left_out(inputs: Any) -> dict[str, Any] | None:
 
 
 def _read(said: Any) -> dict[str, Any] | None:
-    """How many transitions a reconciliation read, and how many it knew; None: it does not say."""
+    """How many transitions a reconciliation read, how many it knew, and of how many slots it compared the queues; None:
+    it does not say."""
     match said:
         case {"events": int(events), "events_known": int(known), "from_scratch": dict(scratch)}:
-            return {"events": events, "known": known, "from_scratch": scratch}
+            return {"events": events, "known": known, "from_scratch": scratch, "slots": _slots(said.get("slots"))}
         case {"events": int(events)}:
-            return {"events": events, "known": 0, "from_scratch": {}}
+            return {"events": events, "known": 0, "from_scratch": {}, "slots": None}
+    return None
+
+
+def _slots(said: Any) -> dict[str, int] | None:
+    match said:
+        case {"compared": int(compared), "of": int(every)}:
+            return {"compared": compared, "of": every}
     return None
 
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _SOURCES = {OF_QUEUES: (QueuesReader, QUEUES), JOURNAL: (JournalReader, EVENTS)}
 
 FEW = 10_000
+NUMBERS_MOST = 500
 LAST = 2**63 - 1
 """No position is behind it."""
 
@@ -152,7 +153,8 @@ def all_deletions(archive: Archive, deletions: dict[str, int], at_ms: int | None
 class History:
     """The history of some topics, as far as a job needs it.
 
-    ``news``: what no closing state covers. Without ``state`` that is all. See `together` for the columns.
+    ``news``: what no closing state covers. Without ``state`` that is all. See `together` for the columns. ``only``: the
+    slots that are compared; None: all.
     """
 
     session: SparkSession
@@ -161,6 +163,7 @@ class History:
     journal: DataFrame
     deletions: dict[str, int]
     state: ClosingState | None = None
+    only: Mapping[str, tuple[int, ...]] | None = None
 
     def open(self, scratch: Mapping[str, str]) -> None:
         """Looks for a closing state. ``scratch``: what not to take from one, and why (see `closing.opened`)."""
@@ -201,6 +204,21 @@ class History:
         """Per topic, until when all that happened is archived."""
         reached = small(self.session, self.archive.reached() if self.archive else [], gaps.REACHED)
         return windows.complete_until(slot_ledgers, self.journal, reached)
+
+    def carried(self) -> DataFrame | None:
+        """What the closing state carries of the messages of the slots that are compared."""
+        from pyspark.sql import functions as F
+
+        if self.state is None or self.only is None:
+            return self.state.carried() if self.state else None
+        slots = [(topic, slot) for topic, several in self.only.items() for slot in several]
+        rows = self.state.carried({topic for topic, several in self.only.items() if several})
+        if rows is None or not slots:
+            return None
+        numbers = sorted({slot for _, slot in slots})
+        if len(numbers) <= NUMBERS_MOST:  # files are sorted by them, so most is skipped
+            rows = rows.where(F.col("slot").isin(numbers))
+        return rows.join(F.broadcast(small(self.session, slots, "topic string, slot int")), [*SLOT], "left_semi")
 
     def past(self, topics: Iterable[str], days: Iterable[int] | None = None) -> DataFrame | None:
         """What a closing state covers, of these topics. ``days``: only what happened on them, or next to them (in days

@@ -21,6 +21,7 @@ def small(session: SparkSession, rows: Sequence[tuple[Any, ...]], columns: str) 
         "string": pa.string(),
         "int": pa.int32(),
         "long": pa.int64(),
+        "double": pa.float64(),
         "boolean": pa.bool_(),
         "binary": pa.binary(),
         "array<int>": pa.list_(pa.int32()),

@@ -24,7 +24,7 @@ from rmq_core.pipeline.history import accounts
 from rmq_core.pipeline.jobs.archive import archive
 from rmq_core.pipeline.jobs.reconcile import Inputs, reconcile
 from rmq_core.pipeline.sources.options import SourceOptions
-from rmq_core.pipeline.state import closing
+from rmq_core.pipeline.state import closing, merging
 from rmq_core.pipeline.trends import Trend, trend
 from rmq_core.pipeline.unchanged import is_unchanged
 from tests.pipeline import parquet, streams, unproved
@@ -104,7 +104,8 @@ def test_increments_say_what_a_run_from_scratch_says(
     archive(spark, inputs.options, str(path))
     parquet.add(path, "work", 0, ("acked", "p-", done[1]))
     live(client, 2)  # of which nothing is archived yet
-    monkeypatch.setattr(closing, "DELTAS_MOST", 1)  # what there is in parts becomes one
+    monkeypatch.setattr(merging, "FOLDERS_MOST", 1)
+    monkeypatch.setattr(closing, "WINDOWS_MOST", 1)  # what there is in parts becomes one
     summary, found, figures = run(spark, inputs, "second")
     said = summary["read"]
     assert said["of_run"] == "first" and said["from_scratch"] == {} and said["looked_up"] == 2

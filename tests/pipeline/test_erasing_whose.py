@@ -23,7 +23,7 @@ from rmq_core.pipeline.jobs.archive import archive
 from rmq_core.pipeline.jobs.erasing import Left, erase
 from rmq_core.pipeline.jobs.reconcile import Inputs, reconcile
 from rmq_core.pipeline.sources.options import SourceOptions
-from rmq_core.pipeline.state import closing
+from rmq_core.pipeline.state import merging
 from rmq_core.pipeline.state.closing import ClosingState
 from rmq_core.protocol.keys import slot_for
 
@@ -156,7 +156,7 @@ def test_what_is_erased_while_a_state_is_made_one_is_in_none(
         define(client, "orders")
         client.send("orders", PriorityMessage("mine", priority=50, key="ann"))
         archive(spark, options, str(path), compacting=False)
-    merge = ClosingState.merge
+    merge = merging.merge
 
     def erased_meanwhile(state: ClosingState, *given: Any) -> None:
         merge(state, *given)
@@ -165,8 +165,8 @@ def test_what_is_erased_while_a_state_is_made_one_is_in_none(
         begun = erasures.begin(spark, str(path), "asked", {("orders", b"ann")}, 1)
         erasures.end(spark, str(path), begun, 1)
 
-    monkeypatch.setattr(closing, "DELTAS_MOST", 0)
-    monkeypatch.setattr(ClosingState, "merge", erased_meanwhile)
+    monkeypatch.setattr(merging, "FOLDERS_MOST", 0)
+    monkeypatch.setattr(merging, "merge", erased_meanwhile)
     with pytest.raises(KeyboardInterrupt if stopped else PipelineError):
         reconcile(spark, Inputs(options, str(path), str(tmp_path / "reports")))
     assert [each for each in (path / "state").rglob("*") if not each.name.startswith(".")] == []

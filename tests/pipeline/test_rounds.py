@@ -103,6 +103,8 @@ def test_a_look_tells_what_moves_and_when_something_will_be_late(client: RMQ, in
         before = after
     ((seconds, _),) = client.connection.run([("TIME",)])
     assert abs(before.next_ms - (int(seconds) * 1000 + 7_000 + 1_000)) < 2_000, "a delivery that will be stuck"
+    (taken,) = (slot for slot, late_ms in before.late_ms.items() if late_ms == before.next_ms)
+    assert replace(before, at_ms=before.next_ms).moved(before) == {taken}
     assert not replace(seen(), at_ms=before.next_ms).is_as(before)
     client.define(Topic("later", TopicKind.FIXED_TIME, slots=1))
     now_ms = int(time.time() * 1000)

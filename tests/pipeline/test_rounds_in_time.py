@@ -22,12 +22,15 @@ class Enough(Exception):
 
 @dataclass
 class Night:
-    """Nothing moves. A look and an archive take as long as they do, a comparison of everything ``whole_s``."""
+    """A look and an archive take as long as they do, a comparison of everything ``whole_s``, one of what moved a
+    second. ``moves``: something does; else nothing."""
 
     whole_s: float
+    moves: bool = False
     now_s: float = 1_000.0
     compared: list[tuple[float, float]] = field(default_factory=list)
     rounds: int = 0
+    few: int = 0
 
     def monotonic(self) -> float:
         return self.now_s
@@ -51,16 +54,23 @@ class Night:
         return self
 
     def is_as(self, _: Any) -> bool:
-        return True
+        return not self.moves
 
-    def reconcile(self, _: Any, inputs: Inputs, __: Any) -> dict[str, Any]:
+    def standing(self, *_: Any) -> Any:
+        return self
+
+    def reconcile(self, _: Any, inputs: Inputs, __: Any, standing: Any) -> dict[str, Any]:
+        if standing is not None:
+            self.now_s += 1
+            self.few += 1
+            return {"run": "few", "findings": 0, "read": {"slots": {"compared": 1, "of": 2}}}
         began = self.now_s
         self.now_s += self.whole_s
         self.compared.append((began, self.now_s))
         summary = Path(inputs.reports, str(len(self.compared)), SUMMARY)
         summary.parent.mkdir(parents=True)
         summary.touch()
-        return {"run": summary.parent.name}
+        return {"run": summary.parent.name, "findings": 0, "read": {}}
 
     @property
     def worst_s(self) -> float:
@@ -68,13 +78,15 @@ class Night:
         return max(end - began for (began, _), (_, end) in pairwise(self.compared))
 
 
-def night(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, whole_s: float, every_s: float, **more: Any) -> Night:
-    now = Night(whole_s)
-    for module, names in ((rounds, ("look", "reconcile")), (continuous, ("archive", "rest"))):
+def night(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, whole_s: float, every_s: float, moves: bool = False, **more: Any
+) -> Night:
+    now = Night(whole_s, moves)
+    for module, names in ((rounds, ("look", "reconcile", "standing")), (continuous, ("archive", "rest"))):
         monkeypatch.setattr(module, "time", now)
         for name in names:
             monkeypatch.setattr(module, name, getattr(now, name))
-    monkeypatch.setattr(Rounds, "_inputs_now", lambda *_: "as before")
+    monkeypatch.setattr(Rounds, "_inputs_now", lambda *_: rounds._Read({}, set(), []))
     options = SourceOptions("redis://nowhere", "night", (), 8, 1_000)
     inputs = replace(Inputs(options, "archive", str(tmp_path)), **more)
     session: Any = object()
@@ -84,13 +96,14 @@ def night(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, whole_s: float, every
 
 
 @pytest.mark.parametrize("every_s", [1, 10, 45, 60, 79, 84])
-@pytest.mark.parametrize("whole_s", [3, 21, 25, 30])
+@pytest.mark.parametrize(("whole_s", "moves"), [(3, False), (21, True), (25, False), (30, False), (30, True)])
 def test_a_fault_is_reported_within_two_minutes(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, whole_s: float, every_s: float
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, whole_s: float, every_s: float, moves: bool
 ) -> None:
-    seen = night(monkeypatch, tmp_path, whole_s, every_s)
+    seen = night(monkeypatch, tmp_path, whole_s, every_s, moves)
     assert seen.worst_s <= 120
     assert len(seen.compared) > 100
+    assert bool(seen.few) == (moves and every_s <= 60)
     assert every_s > 60 or seen.rounds > len(seen.compared), "nor is each round whole"
 
 

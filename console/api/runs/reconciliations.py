@@ -232,7 +232,8 @@ class Detail(Run):
     `{back, present, said, counts}`: copies put back (or to be), copies that were there, sentences (what was left out,
     and why), and copies by topic and state. `erased`: of an erasure; `archived`: of an archive. `read`: `events`,
     transitions that were read; `known`, those that a run before had closed the books on; `from_scratch`: topics of
-    which all was read, and why. `same_as`: the run whose report this one repeats, for nothing had moved since."""
+    which all was read, and why; `slots`, `{compared, of}` where only the queues of slots were compared in which
+    something had moved, else null. `same_as`: the run whose report this one repeats, for nothing had moved since."""
 
     gaps: list[Any]
     read: dict[str, Any] | None

@@ -113,7 +113,7 @@ def judge(judged: Judged, snapshot: DataFrame, history: History) -> None:
     def suspicious(messages: DataFrame) -> DataFrame:
         return verdicts.suspicious(messages, whole, defined, judged.limits.stuck_ms, judged.limits.overdue_ms)
 
-    carried = state.carried() if state else None
+    carried = history.carried()
     queued = news.where(~F.col("topic").isin(streams))
     with light_rows(history.session):
         messages = kept.write("messages", replay(queued, snapshot, carried, state.closing if state else None))

@@ -2,63 +2,90 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+
+import msgpack
 
 from rmq_core.errors import ScriptFailed
 from rmq_core.model.scores import RETRIED_MAX, SHIFT
 from rmq_core.model.topic import Topic
 from rmq_core.pipeline.findings.verdicts import OF_TIME
 from rmq_core.pipeline.sources.options import SourceOptions
-from rmq_core.pipeline.sources.queues import check_types, ledger_call
+from rmq_core.pipeline.sources.queues import check_types, ledger_call, read_ledger
 
 NEVER_MS = 2**62
 SLOTS_AT_ONCE = 500
 
 
+Slot = tuple[str, int]
+"""Topic, number."""
+
+
 @dataclass(frozen=True)
 class Look:
-    """What was seen at ``at_ms``: of each slot all that its ledger says, and the topics' definitions. ``next_ms``: when
-    the first message will be stuck or overdue if nothing moves."""
+    """What was seen at ``at_ms``: of each slot all that its ledger says but the time, packed, and when its first
+    message will be stuck or overdue if nothing moves; and the topics' definitions, by name."""
 
     at_ms: int
-    slots: tuple[Any, ...]
-    topics: tuple[str, ...]
-    next_ms: int
+    ledgers: Mapping[Slot, bytes]
+    late_ms: Mapping[Slot, int]
+    topics: Mapping[str, str]
+
+    @property
+    def next_ms(self) -> int:
+        """When the first message of all will be late."""
+        return min(self.late_ms.values(), default=NEVER_MS)
 
     def is_as(self, before: Look) -> bool:
         """Whether nothing moved since, and nothing has become late."""
-        return (self.slots, self.topics) == (before.slots, before.topics) and self.at_ms < before.next_ms
+        return self.topics.keys() == before.topics.keys() and not self.moved(before)
+
+    def moved(self, before: Look) -> set[Slot]:
+        """Slots that are not as they were, or whose topic is not, and those in which something has become late."""
+        others = {name for name, text in self.topics.items() if before.topics.get(name) != text}
+        return {
+            slot
+            for slot, ledger in self.ledgers.items()
+            if slot[0] in others or before.ledgers.get(slot) != ledger or before.late_ms[slot] <= self.at_ms
+        }
+
+    def ledger(self, slot: Slot) -> dict[str, Any]:
+        """What the ledger of a slot said (`queues.read_ledger`)."""
+        return read_ledger([self.at_ms, *msgpack.unpackb(self.ledgers[slot])])
 
 
 def look(options: SourceOptions, stuck_ms: int, overdue_ms: int) -> Look:
-    """Looks."""
+    """Looks. Raises `PipelineError` where a key of a slot is none of ours."""
     topics = options.journaled()
     asked = [(topic, slot) for topic in topics for slot in range(topic.slots)]
-    seen: list[Any] = []
+    ledgers: dict[Slot, bytes] = {}
+    late_ms: dict[Slot, int] = {}
     with options.connection() as connection:
         ((seconds, micros),) = connection.run([("TIME",)])
         now_ms = int(seconds) * 1000 + int(micros) // 1000
-        next_ms = NEVER_MS
         for first in range(0, len(asked), SLOTS_AT_ONCE):
             some = asked[first : first + SLOTS_AT_ONCE]
             calls = [ledger_call(options.keyspace, topic.name, slot) for topic, slot in some]
-            # Without the time; as text, which is compared and kept for less.
             try:
                 replies = connection.run(calls)
             except ScriptFailed:
                 for topic, slot in some:
                     check_types(connection, options.keyspace.slot(topic.name, slot), f"topic {topic.name}, slot {slot}")
                 raise
-            seen += [repr(reply[1:]) for reply in replies]
+            for (topic, slot), reply in zip(some, replies, strict=True):
+                ledgers[topic.name, slot], late_ms[topic.name, slot] = msgpack.packb(reply[1:]), NEVER_MS
             heads = [
-                each for topic, slot in some for each in _heads(options, topic, slot, now_ms, stuck_ms, overdue_ms)
+                ((topic.name, slot), each)
+                for topic, slot in some
+                for each in _heads(options, topic, slot, now_ms, stuck_ms, overdue_ms)
             ]
-            replies = connection.run([command for command, _, _ in heads])
-            for reply, (_, unit, later_ms) in zip(replies, heads, strict=True):
+            replies = connection.run([command for _, (command, _, _) in heads])
+            for reply, (where, (_, unit, later_ms)) in zip(replies, heads, strict=True):
                 if reply:
-                    next_ms = min(next_ms, int(_score(reply) / unit) + later_ms)
-    return Look(now_ms, tuple(seen), tuple(f"{topic.name} {topic.to_json()}" for topic in topics), next_ms)
+                    late_ms[where] = min(late_ms[where], int(_score(reply) / unit) + later_ms)
+    return Look(now_ms, ledgers, late_ms, {topic.name: topic.to_json() for topic in topics})
 
 
 def _heads(

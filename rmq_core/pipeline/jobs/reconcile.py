@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from contextlib import ExitStack, suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from rmq_core.errors import PipelineError
@@ -20,11 +21,13 @@ from rmq_core.pipeline.findings.ledger import Ledger, read_ledgers, shown
 from rmq_core.pipeline.jobs import report, sums
 from rmq_core.pipeline.jobs.begun_erasures import end_begun
 from rmq_core.pipeline.jobs.judged import Judged, Repeated, judge, told
+from rmq_core.pipeline.jobs.standing import Moved, Standing
 from rmq_core.pipeline.progress import QUIET, Progress
 from rmq_core.pipeline.reading import History, StoredTables, all_deletions, load
 from rmq_core.pipeline.sentences import plain_errors, with_retries
 from rmq_core.pipeline.small import small
 from rmq_core.pipeline.sources.options import SourceOptions
+from rmq_core.pipeline.state import merging
 from rmq_core.pipeline.state.closing import ERASED_MEANWHILE
 from rmq_core.pipeline.tuning import FEW_ENTRIES, FEW_ROWS, few_rows
 
@@ -54,19 +57,34 @@ class Inputs:
     anew: bool = False
 
 
-def reconcile(session: SparkSession, inputs: Inputs, progress: Progress = QUIET) -> dict[str, Any]:
-    """Writes a report below ``inputs.reports`` and returns its summary. Raises `PipelineError`."""
+def reconcile(
+    session: SparkSession, inputs: Inputs, progress: Progress = QUIET, standing: Standing | None = None
+) -> dict[str, Any]:
+    """Writes a report below ``inputs.reports`` and returns its summary. ``standing``: slots that are not compared; all
+    are, where that cannot be. Raises `PipelineError`."""
     started_ms = int(time.time() * 1000)
     run = inputs.run or report.name_of_run()
     with plain_errors("the reconciliation stopped"):
         # Started again it looks at everything again, and writes over what it had written.
+        if standing is not None:
+            with suppress(Moved):
+                return with_retries(lambda: _reconcile(session, inputs, progress, run, started_ms, standing))
         return with_retries(lambda: _reconcile(session, inputs, progress, run, started_ms))
 
 
-def _reconcile(session: SparkSession, inputs: Inputs, progress: Progress, run: str, started_ms: int) -> dict[str, Any]:
+def _reconcile(
+    session: SparkSession,
+    inputs: Inputs,
+    progress: Progress,
+    run: str,
+    started_ms: int,
+    standing: Standing | None = None,
+) -> dict[str, Any]:
     topics = inputs.options.journaled()
     if not topics:
         raise PipelineError(_nothing_defined(session, inputs))
+    if standing:
+        standing.check_defined(topics)
     if inputs.archive:
         data_set.check(inputs.options, Archive(session, inputs.archive))
         end_begun(inputs.options, Archive(session, inputs.archive))
@@ -75,7 +93,7 @@ def _reconcile(session: SparkSession, inputs: Inputs, progress: Progress, run: s
     whose = f"{kept.folder}/{report.WHOSE}"
     files.write_text(session, whose, inputs.options.namespace)
     try:
-        return _reported(session, inputs, progress, run, started_ms, kept, topics)
+        return _reported(session, inputs, progress, run, started_ms, kept, topics, standing)
     except BaseException as error:  # also when it is asked to end
         erasing = isinstance(error, Exception) and (
             files.read_text(session, whose) is None  # our tables were taken away
@@ -96,16 +114,20 @@ def _reported(
     started_ms: int,
     kept: StoredTables,
     topics: list[Topic],
+    standing: Standing | None,
 ) -> dict[str, Any]:
     names = [topic.name for topic in topics]
     ledger = None
     if inputs.ledgers:  # before anything else: what is promised later has not been sent yet
         ledger = _ledger(session, inputs, names, kept)
+    options = replace(inputs.options, only=standing.moving) if standing else inputs.options
     with progress.stage("snapshot", session) as step:
-        snapshot, in_queues = kept.write_counted("snapshot", load(session, inputs.options, "rmq_queues"))
+        queues = load(session, options, "rmq_queues")
+        queues = queues.union(standing.ledgers(session)) if standing else queues
+        snapshot, in_queues = kept.write_counted("snapshot", queues)
         step.rows = in_queues
     with progress.stage("journals", session) as step:
-        journal, in_journals = kept.write_counted("journal", load(session, inputs.options, "rmq_journal"))
+        journal, in_journals = kept.write_counted("journal", load(session, options, "rmq_journal"))
         step.rows = in_journals
         archive = Archive(session, inputs.archive).pinned() if inputs.archive else None
         history = History(session, names, archive, journal, inputs.options.deletions())
@@ -113,10 +135,12 @@ def _reported(
         readers = small(session, committed, gaps.READERS)
         reached = small(session, archive.reached(deletions=history.deletions) if archive else [], gaps.REACHED)
     history.open({"*": "asked"} if inputs.from_scratch else {})
+    if standing:
+        standing.check_covered(history)
+        history.only = standing.moving
     is_little = ledger is None and history.entries_behind() <= FEW_ENTRIES and in_queues + in_journals <= FEW_ROWS
-    with ExitStack() as during:
-        if is_little:
-            during.enter_context(few_rows(session))
+    settings = partial(few_rows, session) if is_little else nullcontext
+    with settings():
         with progress.stage("replay", session):
             judged = Judged(topics, inputs, kept, readers, reached)
             found = _without_repetition(judged, snapshot, history, ledger)
@@ -125,6 +149,12 @@ def _reported(
             written = report.write_findings(found, f"{inputs.reports}/{run}", count)
         with progress.stage("report", session):
             read = sums.written(kept, history, f"{inputs.reports}/{run}", run)
+    with progress.stage("report", session):
+        if history.state and read["closed"]:  # whatever is little here, what was known before may be much
+            merging.merge_newest(history.state, run, read["closed"])
+        with settings():
+            if standing:
+                read["slots"] = standing.counts
             described = _described(inputs, names, ledger)
             if ledger is not None and ledger.says_contents:
                 described["of_ledger"]["contents"] = contents.as_json(kept.read("contents"), written)
@@ -153,6 +183,8 @@ def _without_repetition(judged: Judged, snapshot: DataFrame, history: History, l
         try:
             return findings(judged, snapshot, history, ledger)
         except Repeated as error:
+            if history.only is not None:  # of all slots of these topics everything is wanted then
+                raise Moved from error
             scratch |= dict.fromkeys(error.topics, "twice")
             history.open(scratch)
 

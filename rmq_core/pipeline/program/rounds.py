@@ -1,8 +1,9 @@
 """Reconciliations one after another in one session: each costs what moved, and nothing where nothing did.
 
 Before a run every slot is looked at (`look`). Where that is as it was before the last one, so is the report, and it is
-not made again. Values that somebody changed by hand in a slot that does not move are in no such look, so now and then
-all queues are compared whatever it says, and whenever a person asks (`Inputs.anew`); after that by whoever runs next.
+not made again; else those slots are compared in which something moved (`standing`). Values that somebody changed by
+hand in a slot that does not move are in no such look, so now and then all queues are compared whatever it says, and
+whenever a person asks (`Inputs.anew`); after that by whoever runs next.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import json
 import math
 import shutil
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +22,10 @@ from rmq_core.pipeline.archive.archived import Archive
 from rmq_core.pipeline.jobs.look import Look, look
 from rmq_core.pipeline.jobs.reconcile import Inputs, reconcile
 from rmq_core.pipeline.jobs.report import SUMMARY, TABLES, name_of_run
+from rmq_core.pipeline.jobs.standing import Standing, standing, with_findings
 from rmq_core.pipeline.progress import QUIET, Progress
+from rmq_core.pipeline.schemas import FINDINGS
+from rmq_core.pipeline.sources.offsets import Offsets
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -30,16 +35,28 @@ WHOLE_EVERY_S, WHOLE_SHARE, WHOLE_MOST_S = 80.0, 2.5, 3_600.0
 where it takes half of one; where it takes longer, so many times as long, and an hour at most."""
 REMEMBERED = 20
 """Of so many kinds of runs (of some topics, with a ledger, …) the last one is known."""
+FINDINGS_MOST = 10_000
+"""Where a report has more, the next round compares everything."""
+
+
+@dataclass(frozen=True)
+class _Read:
+    """How far the archive had come, what was erased, and which files the ledgers were."""
+
+    archived: Offsets
+    erased: set[tuple[str, int, int]]
+    files: list[Any]
 
 
 @dataclass(frozen=True)
 class _Last:
-    """A run: what was seen before it, what it read (see `_inputs_now`), its summary, when it began, and how long it
-    took (s)."""
+    """A run: what was seen before it, what it read (see `_inputs_now`), its summary, and the slots it found something
+    in (None: too many). When the last one began that compared everything, and how long that took (s)."""
 
     seen: Look
-    read: Any
+    read: _Read | None
     summary: dict[str, Any]
+    found: Mapping[str, set[int | None]] | None
     began: float
     took_s: float
 
@@ -80,24 +97,40 @@ class Rounds:
         if last and same and (_folder(inputs) / last.summary["run"] / SUMMARY).exists():
             self._last[kind] = last
             return None
-        summary = reconcile(self._session, inputs, progress)
-        self._last[kind] = _Last(seen, read, summary, began, time.monotonic() - began)
+        still = self._standing(last, seen, read, inputs) if last and last.holds_s > 0 else None
+        summary = reconcile(self._session, inputs, progress, still)
+        took_s = time.monotonic() - began
+        if last and "slots" in summary["read"]:
+            began, took_s = last.began, last.took_s
+        self._last[kind] = _Last(seen, read, summary, self._found(inputs, summary), began, took_s)
         while len(self._last) > REMEMBERED:
             del self._last[next(iter(self._last))]
         return summary
 
-    def _inputs_now(self, inputs: Inputs) -> Any:
-        """How far the archive has come, what was erased, and which files the ledgers are. None: not to be told, so
-        nothing is the same."""
+    def _standing(self, last: _Last, seen: Look, read: _Read | None, inputs: Inputs) -> Standing | None:
+        """What need not be compared. What a ledger speaks of may lie anywhere."""
+        if inputs.ledgers or last.found is None or not (read and last.read) or read.erased != last.read.erased:
+            return None
+        return standing(seen, last.seen, last.read.archived, last.found)
+
+    def _found(self, inputs: Inputs, summary: dict[str, Any]) -> Mapping[str, set[int | None]] | None:
+        if not summary["findings"]:
+            return {}
+        if summary["findings"] > FINDINGS_MOST:
+            return None
+        folder = f"{inputs.reports}/{summary['run']}/findings"
+        return with_findings(self._session.read.schema(FINDINGS).parquet(folder))
+
+    def _inputs_now(self, inputs: Inputs) -> _Read | None:
+        """None: not to be told, so nothing is the same."""
         if inputs.from_scratch or "://" in inputs.reports.removeprefix("file://"):
             return None
-        archived: Any = None
+        archived, erased, files = dict[str, dict[str, str]](), set[tuple[str, int, int]](), list[Any]()
         if inputs.archive:
             if erasures.begun(self._session, inputs.archive):  # its report may name what is erased by now
                 return None
-            last = Archive(self._session, inputs.archive).last_committed()
-            archived = last, erasures.known(self._session, inputs.archive)
-        files = []
+            archived = Archive(self._session, inputs.archive).committed_offsets()
+            erased = erasures.known(self._session, inputs.archive)
         for ledger in inputs.ledgers:
             try:
                 status = Path(ledger).stat()
@@ -106,7 +139,7 @@ class Rounds:
             if not Path(ledger).is_file():
                 return None
             files.append((status.st_ino, status.st_mtime_ns, status.st_size))
-        return archived, files
+        return _Read(archived, erased, files)
 
 
 def _kind(inputs: Inputs) -> Inputs:

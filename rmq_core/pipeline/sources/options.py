@@ -39,7 +39,8 @@ class SourceOptions:
     another may.
 
     ``data_set``: of a stream, for our archives: the word by which the server's data is known (`Keyspace.data_set`);
-    where it is another one once something has been read, that is not handed over.
+    where it is another one once something has been read, that is not handed over. ``only``: of these topics no
+    other slots than these, for our own runs.
 
     ``reader``: of a stream of journals, the durable reader whose position it moves. Without one it moves none: it holds
     no journal back, and lets none be trimmed. ``maxEntriesPerTrigger``: so many entries at most make a batch of it.
@@ -55,6 +56,7 @@ class SourceOptions:
     slots: tuple[int, ...] = ()
     parts: tuple[str, ...] = ()
     data_set: str = ""
+    only: Mapping[str, tuple[int, ...]] | None = None
 
     @classmethod
     def read(cls, options: Mapping[str, str]) -> SourceOptions:
@@ -131,7 +133,8 @@ class SourceOptions:
 
     def slots_of(self, topic: Topic) -> list[int]:
         """Those of a topic that are asked for."""
-        return [slot for slot in self.slots if slot < topic.slots] if self.slots else list(range(topic.slots))
+        slots = (self.only or {}).get(topic.name, range(topic.slots))
+        return [slot for slot in slots if not self.slots or slot in self.slots]
 
     def groups_of(self, topic: Topic) -> list[tuple[int, ...]]:
         """The same, as many at a time as a partition has."""

@@ -17,8 +17,8 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from functools import reduce
 from typing import TYPE_CHECKING, Any
@@ -43,8 +43,9 @@ FORMAT = 4
 TABLES = {"accounts": ACCOUNTS, "ends": ENDS, "sketches": SKETCHES}
 PARTED = ("messages", "windows")
 """Tables with a folder for each topic."""
-DELTAS_MOST = 8
-"""What a state's messages lie in more folders than that is merged."""
+
+WINDOWS_MOST = 8
+"""Windows in more folders than that are added up in one."""
 
 WHY = {
     "asked": "asked for",
@@ -92,9 +93,14 @@ class ClosingState:
         """How `replay` closes what comes next."""
         return Closing(self.number + 1, frozenset(self.known))
 
-    def carried(self) -> DataFrame | None:
-        """Of the known topics, what is carried of their messages (`schemas.STEPS`); None: nothing."""
-        return self._by_topic("messages", ddl(STEPS), {topic: each.messages for topic, each in self.known.items()})
+    def carried(self, topics: Collection[str] | None = None) -> DataFrame | None:
+        """Of the known topics, or these of them, what is carried of their messages (`schemas.STEPS`); None: nothing."""
+        known = {topic: each for topic, each in self.known.items() if topics is None or topic in topics}
+        return self.messages({topic: each.messages for topic, each in known.items()})
+
+    def messages(self, folders: Mapping[str, list[str]]) -> DataFrame | None:
+        """What is carried in these folders, by topic."""
+        return self._by_topic("messages", ddl(STEPS), folders)
 
     def windows(self) -> DataFrame | None:
         """Of the known topics, their windows in parts (`windows.WINDOWS`); None: there are none."""
@@ -176,21 +182,24 @@ class ClosingState:
         """Writes the next version; returns its name. ``tables``: ``messages``, as `schemas.STEPS`, ``windows``, and
         `TABLES`. Raises `PipelineError`, and leaves nothing, where messages were erased meanwhile."""
         folder = self.new_name(1)
-        merged = self.new_name(2)
-        try:
+        with self.dropped_if_broken_off(folder):
             known = self._close(folder, topics, run, tables, forks)
-            if any(len(each.messages) > DELTAS_MOST for each in known.values()):
-                self.merge(merged, run, known)
-                self.check_erased()
+        versions.prune(self.archive.session, self.path, FORMAT, PARTED, self.clean)
+        self.others = {topic: each for topic, each in known.items() if topic not in topics}
+        self.known, self.number = {topic: known[topic] for topic in topics}, self.number + 1
+        return folder
+
+    @contextmanager
+    def dropped_if_broken_off(self, *folders: str) -> Iterator[None]:
+        """Removes these versions where what is done inside fails."""
+        try:
+            yield
         except BaseException:  # also when it is asked to end
             # What it has read may have been erased since, and nobody comes back for it.
-            for name in (merged, folder):
+            for folder in folders:
                 with suppress(Exception):  # the first error says more
-                    versions.drop(self.archive.session, self.path, name)
+                    versions.drop(self.archive.session, self.path, folder)
             raise
-        versions.prune(self.archive.session, self.path, FORMAT, PARTED, self.clean)
-        self.known = {topic: known[topic] for topic in topics}
-        return folder
 
     def new_name(self, steps: int) -> str:
         """Of the version that comes so many after this one."""
@@ -204,7 +213,7 @@ class ClosingState:
         tables: Mapping[str, DataFrame],
         forks: list[tuple[str, int, int]],
     ) -> dict[str, Covered]:
-        whole = any(len(each.windows) >= DELTAS_MOST for each in self.known.values())
+        whole = any(len(each.windows) >= WINDOWS_MOST for each in self.known.values())
         for name, frame in tables.items():
             if name == "windows" and whole and (old := self.windows()) is not None:
                 frame = windows.added(old, frame, int(time.time() * 1000))
@@ -248,35 +257,6 @@ class ClosingState:
         there = unchanged.marks(self.archive.session, self.path)
         said["kept"] = {place: mark for place, mark in there.items() if place.partition("/")[0] in needed}
         files.write_text(self.archive.session, f"{self.path}/{folder}.json", json.dumps(said | {"topics": topics}))
-
-    def merge(
-        self,
-        folder: str,
-        run: str,
-        known: dict[str, Covered],
-        left: Callable[[DataFrame], DataFrame] | None = None,
-        contents: DataFrame | None = None,
-    ) -> None:
-        """A version with one folder of messages instead of many: of each what was carried last, nothing of those that
-        have ended. ``left``: what is left of the rest; ``contents``: which have another content by now (see
-        `mentions.CHANGED`)."""
-        from pyspark.sql import functions as F
-        from pyspark.sql.window import Window
-
-        rows = ClosingState(self.archive, known=known).carried()
-        if rows is None:
-            return
-        newest = F.max("position").over(Window.partitionBy("topic", "slot", "id"))
-        kept = rows.withColumn("newest", newest).where("position = newest AND length(carried) > 0").drop("newest")
-        if left is not None:
-            kept = left(kept)
-        if contents is not None:
-            others = F.broadcast(contents.withColumnRenamed("before", "content"))
-            kept = kept.join(others, ["topic", "slot", "id", "content"], "left")
-            kept = kept.withColumn("content", F.coalesce("after", "content")).drop("after")
-        kept.write.mode("overwrite").partitionBy("topic").parquet(f"{self.path}/{folder}/messages")
-        merged = {topic: Covered(**(asdict(each) | {"messages": [folder]})) for topic, each in known.items()}
-        self.write(folder, run, merged)
 
 
 def opened(

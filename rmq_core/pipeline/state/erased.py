@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rmq_core.errors import PipelineError
 from rmq_core.pipeline.archive.archived import Archive
-from rmq_core.pipeline.state import versions
+from rmq_core.pipeline.state import merging, versions
 from rmq_core.pipeline.state.closing import FORMAT, ClosingState
 from rmq_core.pipeline.state.covered import Covered
 
@@ -53,7 +53,12 @@ def forget(
     state.known = {topic: each for topic, each in state.known.items() if topic not in scratch}
     if matching_rows(state, matching) or contents is not None:
         merged = state.new_name(2)
-        state.merge(merged, state.run or "", state.known, lambda rows: matching(rows, "left_anti"), contents)
+        several = {topic: each.messages for topic, each in state.known.items()}
+
+        def left(rows: DataFrame) -> DataFrame:
+            return matching(rows, "left_anti")
+
+        merging.merge(state, merged, state.run or "", state.known, several, left, contents)
     else:
         versions.say(kept.session, state.path, state.version or "", FORMAT, state.clean, state.known.keys())
     if state := newest(kept):

@@ -106,7 +106,11 @@ def test_a_run_says_what_it_read_and_what_it_knew(office: Office) -> None:
     run = office.do(topics=("orders",))
     run.summary["read"] = {"events": 7, "events_known": 900, "from_scratch": {"orders": "asked for"}, "closed": "1"}
     shown = shapes.detail_json(run, True)["read"]
-    assert shown == {"events": 7, "known": 900, "from_scratch": {"orders": "asked for"}}
+    assert shown == {"events": 7, "known": 900, "from_scratch": {"orders": "asked for"}, "slots": None}
+    run.summary["read"]["slots"] = {"compared": 3, "of": 640}
+    assert (shapes.detail_json(run, True)["read"] or {})["slots"] == {"compared": 3, "of": 640}
+    run.summary["read"]["slots"] = "many"
+    assert (shapes.detail_json(run, True)["read"] or {})["slots"] is None
     for nonsense in (None, [], {"events": "many"}):
         run.summary["read"] = nonsense
         assert shapes.detail_json(run, True)["read"] is None

@@ -115,7 +115,8 @@ export function ranges(/** @type {number[]} */ numbers) {
 
 const letGo = (/** @type {Api.LetGo} */ each) => h("div", {}, `${each.topic}: ${sentence(each)}`);
 
-/** @typedef {{events: number, known: number, from_scratch: Record<string, string>}} Read */
+/** @typedef {{compared: number, of: number}} Slots */
+/** @typedef {{events: number, known: number, from_scratch: Record<string, string>, slots: Slots | null}} Read */
 /** @param {Read} said */
 function read(said) {
   const lines = [
@@ -127,6 +128,13 @@ function read(said) {
   const whole = Object.keys(said.from_scratch);
   if (said.known && whole.length)
     lines.push(fill(gettext("Read from the beginning: %(topics)s"), { topics: whole.slice(0, 20).join(", ") }));
+  if (said.slots)
+    lines.push(
+      fill(gettext("The queues of %(compared)s of %(slots)s slots: nothing has moved in the others"), {
+        compared: exact(said.slots.compared),
+        slots: exact(said.slots.of),
+      }),
+    );
   return lines.map((line) => h("div", {}, line));
 }
 
