@@ -21,6 +21,10 @@ class ScheduleMoved(BadRequest):
     """Somebody else has changed the schedule meanwhile."""
 
 
+class LossOver(BadRequest):
+    """The loss of the server's data is no problem any more, or it is another one by now."""
+
+
 class UnknownRecurring(BadRequest):
     """There is no recurring message of that name, or no longer."""
 

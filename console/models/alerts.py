@@ -32,7 +32,7 @@ PROBLEMS = (
     "group_stuck", "group_behind", "missed", "lag_unknown", "worker_lost", "zookeeper_away", "memory", "eviction",
     "unreadable_topic", "unreadable_worker", "outbox_away", "outbox_lagging", "outbox_parked", "recurring_failing",
     "route_failing", "route_idle", "objective_burning", "objective_missed",
-    "starving", "order_stuck",
+    "starving", "order_stuck", "data_lost",
 )  # fmt: skip
 """Codes of the keeper's list of problems."""
 
