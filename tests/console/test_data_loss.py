@@ -20,6 +20,7 @@ from console.keeper.record import Recording
 from console.models import Alert, AlertRule, AuditEntry, DataLoss, KnownData, MessageRecord
 from console.options import options
 from console.snapshots import store
+from console.snapshots.scoped import scoped
 from console.snapshots.store import LiveKeys
 from console.threads import DatabaseThread
 from rmq_core.embedded.redis import EmbeddedRedis
@@ -207,6 +208,7 @@ async def test_alerts_stay_and_one_tells_of_it(
         (problem,) = json.loads(frame[1])["problems"]
         assert (problem["code"], problem["severity"], problem["topic"]) == ("data_lost", "critical", None)
         assert problem["since_ms"] == problem["values"]["found_ms"] >= problem["values"]["seen_ms"]
+        assert scoped(json.loads(frame[1]), ("mail",))["problems"] == [problem], "nobody's calm is one"
         sampling._sampler._metrics_at = 0  # they are written every few seconds
         await sampling.round()
         metrics = queue.client.run(store.read_frame(keys.metrics))

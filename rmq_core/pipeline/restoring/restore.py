@@ -110,7 +110,7 @@ def restore(
     with lock, plain_errors("the restore stopped"):
         defined: list[str] = []  # over all tries: the second finds what the first has defined
         found = with_retries(lambda: _restore(session, options, path, progress, dry_run, inline, defined))
-        if not dry_run and not options.topics and (found.topics or found.restored or found.present):
+        if not dry_run and not options.topics:
             with_retries(lambda: _note(options))
         return found
 
