@@ -39,8 +39,7 @@ class Recurrences(PeriodicTask):
         self._code_at = 0.0
         self._unread: list[str] = []
         self._clock = SteadyClock()
-        self._forgot_at = 0.0
-        self._counted_at = 0.0
+        self._forgot_at = self._counted_at = -math.inf  # the steady clock may begin with the machine
         self._asked_at = 0.0
         self._parked_at = -PARKED_EVERY_S
         self._due: list[int] = []

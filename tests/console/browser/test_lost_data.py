@@ -32,9 +32,8 @@ def test_the_overview_tells_of_it_until_it_is_accepted(open_page: Open, queue: Q
     expect(problem_of(page)).to_have_count(0)
     wait_until(lambda: run([("EXISTS", key)]) == [1], what="it is known again")
     page = open_page("/audit/", "admin")
-    expect(page.locator("tr", has_text=re.compile("empty on purpose")).first).to_contain_text(
-        "accept the server's data"
-    )
+    row = page.locator("tr", has_text=re.compile("empty on purpose")).first
+    expect(row).to_contain_text("accept the server's data")
 
 
 def problem_of(page: Page) -> Locator:
