@@ -124,5 +124,25 @@ class Migration(migrations.Migration):
                 "default_permissions": (),
             },
         ),
+        migrations.AddField(
+            model_name="alertrule",
+            name="changed",
+            field=models.DateTimeField(auto_now=True, verbose_name="changed"),
+        ),
+        migrations.AddField(
+            model_name="recurringmessage",
+            name="changed",
+            field=models.DateTimeField(auto_now=True, verbose_name="changed"),
+        ),
+        migrations.AddField(
+            model_name="screen",
+            name="changed",
+            field=models.DateTimeField(auto_now=True, verbose_name="changed"),
+        ),
+        migrations.AddField(
+            model_name="topicscope",
+            name="changed",
+            field=models.DateTimeField(auto_now=True, verbose_name="changed"),
+        ),
         migrations.RunPython(add_rule, migrations.RunPython.noop),
     ]

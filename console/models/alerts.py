@@ -120,6 +120,7 @@ class AlertRule(models.Model):
     )
     enabled = models.BooleanField(_("enabled"), default=True)
     username = models.CharField(_("who"), max_length=150, blank=True, editable=False)
+    changed = models.DateTimeField(_("changed"), auto_now=True)
 
     class Meta:
         ordering = ["name"]
