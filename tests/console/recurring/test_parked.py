@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from asgiref.sync import sync_to_async
-from django.db import transaction
+from django.db import connections, transaction
 
 from console.engine import new_async_engine
 from console.keeper import recurring as keeper
@@ -85,3 +85,4 @@ async def test_the_keeper_looks_for_them(queue: Queue, time: Clock, monkeypatch:
     finally:
         await task.close()
         await engine.client.close()
+        await sync_to_async(connections.close_all)()  # or PostgreSQL would not drop the test's database
