@@ -63,6 +63,7 @@ class Action(StrEnum):
     REQUEUE = "requeue"
     DROP = "drop"
     ACKNOWLEDGE = "acknowledge"
+    ACCEPT_DATA = "accept_data"
     PAUSE = "pause"
     RESUME = "resume"
     DRAIN = "drain"
@@ -120,6 +121,7 @@ NEEDED: dict[Action, Permission] = {
     Action.REQUEUE: Permission.OPERATE,
     Action.DROP: Permission.ADMINISTER,
     Action.ACKNOWLEDGE: Permission.OPERATE,
+    Action.ACCEPT_DATA: Permission.OPERATE,
     Action.PAUSE: Permission.OPERATE,
     Action.RESUME: Permission.OPERATE,
     Action.DRAIN: Permission.OPERATE,
@@ -172,8 +174,8 @@ NEEDED: dict[Action, Permission] = {
 
 FOR_ALL_TOPICS = frozenset(
     {
-        Action.ALERT_RECEIVER, Action.DRAIN, Action.SCHEDULE, Action.SCREEN, Action.SCREEN_LINK, Action.TOKENS,
-        Action.TOPIC_SCOPE, Action.UNDRAIN,
+        Action.ACCEPT_DATA, Action.ALERT_RECEIVER, Action.DRAIN, Action.SCHEDULE, Action.SCREEN, Action.SCREEN_LINK,
+        Action.TOKENS, Action.TOPIC_SCOPE, Action.UNDRAIN,
     }
 )  # fmt: skip
 """What concerns all topics: not for those who are for some."""

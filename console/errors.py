@@ -21,6 +21,14 @@ class ScheduleMoved(BadRequest):
     """Somebody else has changed the schedule meanwhile."""
 
 
+class LossOver(BadRequest):
+    """The loss of the server's data is no problem any more, or it is another one by now."""
+
+
+class ChangedMeanwhile(BadRequest):
+    """Somebody else has changed it since it was read, or deleted it."""
+
+
 class UnknownRecurring(BadRequest):
     """There is no recurring message of that name, or no longer."""
 

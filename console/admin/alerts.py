@@ -23,6 +23,7 @@ from unfold.widgets import (
 
 from console.access import Action, Permission, allowed, in_scope, split_patterns
 from console.admin.acting import actor_of
+from console.admin.begun import BegunAdmin
 from console.admin.figures import FigureAdmin
 from console.admin.guarded import GuardedAdmin
 from console.admin.words import PROBLEM_WORDS
@@ -69,7 +70,7 @@ class RuleForm(forms.ModelForm):  # type: ignore[type-arg]  # at run time it has
 
 
 @admin.register(AlertRule, site=site)
-class AlertRuleAdmin(FigureAdmin):
+class AlertRuleAdmin(BegunAdmin, FigureAdmin):
     """Beside the form stands when such a rule would have fired, before it is saved."""
 
     form = RuleForm

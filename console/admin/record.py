@@ -26,8 +26,8 @@ from rmq_core.errors import InvalidMessage
 STEPS = 200
 State = MessageRecord.State
 COLOURS = {
-    State.DEAD: "danger", State.UNKNOWN: "warning", State.RETRYING: "warning", State.DONE: "success",
-    State.IN_FLIGHT: "info", State.READY: "info",
+    State.DEAD: "danger", State.LOST: "danger", State.UNKNOWN: "warning", State.RETRYING: "warning",
+    State.DONE: "success", State.IN_FLIGHT: "info", State.READY: "info",
 }  # fmt: skip
 
 

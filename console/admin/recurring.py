@@ -10,6 +10,7 @@ from unfold.contrib.filters.admin import ChoicesDropdownFilter
 
 from console.access import Action, Permission, allowed, rows_in_scope
 from console.admin.acting import actor_of
+from console.admin.begun import BegunAdmin
 from console.admin.figures import FigureAdmin
 from console.models import RecurringMessage
 from console.site import site
@@ -22,7 +23,7 @@ FIELDS = (
 
 
 @admin.register(RecurringMessage, site=site)
-class RecurringMessageAdmin(FigureAdmin):
+class RecurringMessageAdmin(BegunAdmin, FigureAdmin):
     """When the form is saved, its next tick is worked out anew."""
 
     list_display = ("name", "topic", "cron", "every_ms", "time_zone", "misfire", "enabled", "origin")

@@ -122,9 +122,11 @@ class RouteDefinitionAdmin(InRedisAdmin):
         if not self.has_delete_permission(request):
             raise PermissionDenied(missing(NEEDED[Action.DELETE_ROUTE]))
         error = None
-        if request.method == "POST":
+        if request.method == "POST" and not _begun_with(request, route):
+            error = routes.moved()
+        elif request.method == "POST":
             try:
-                routes.delete(actor_of(request), route.name, request.POST.get("reason", ""))
+                routes.delete(actor_of(request), route.name, request.POST.get("reason", ""), seen=route)
             except (Forbidden, BadRequest, RMQError) as problem:
                 error = str(problem)
             else:
@@ -134,6 +136,7 @@ class RouteDefinitionAdmin(InRedisAdmin):
             **self.admin_site.each_context(request),
             "title": gettext("Delete %(topic)s") % {"topic": route.name},
             "route": route,
+            "said": {name: request.POST.get(name, getattr(route, name)) for name in ("version", "created_ms")},
             "error": error,
             "reason": request.POST.get("reason", ""),
             "opts": self.model._meta,
@@ -148,9 +151,8 @@ class RouteDefinitionAdmin(InRedisAdmin):
         may = self.may_save(request, now)
         form = RouteForm(now, request.POST if request.method == "POST" else None, changeable=may)
         if request.method == "POST" and form.is_valid() and form.wanted:
-            begun = request.POST.get("version"), request.POST.get("created_ms")
-            if now and begun != (str(now.version), str(now.created_ms)):
-                form.add_error(None, gettext("Somebody else has changed this route meanwhile: open it again."))
+            if now and not _begun_with(request, now):
+                form.add_error(None, routes.moved())
             else:
                 try:
                     saved = routes.save(actor_of(request), form.wanted, now, form.cleaned_data["reason"]).route
@@ -163,6 +165,11 @@ class RouteDefinitionAdmin(InRedisAdmin):
         sets = [(None, {"fields": list(form.fields)})]
         title = now.name if now else gettext("New route")
         return self.drawn(request, form, sets, now, title, may=may, said=begun_with)
+
+
+def _begun_with(request: HttpRequest, route: Route) -> bool:
+    """Whether the form was opened with this version of it."""
+    return (request.POST.get("version"), request.POST.get("created_ms")) == (str(route.version), str(route.created_ms))
 
 
 def _stored(request: HttpRequest, name: str) -> Route | None:

@@ -16,7 +16,7 @@ from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from console.access import Action, Permission, allowed, lists_in_scope, split_patterns
 from console.admin.acting import actor_of
-from console.admin.guarded import GuardedAdmin
+from console.admin.begun import BegunAdmin
 from console.admin.looking import named, written
 from console.errors import BadRequest
 from console.models import PipelineSchedule
@@ -63,8 +63,6 @@ class ScheduleForm(forms.ModelForm):  # type: ignore[type-arg]  # at run time it
 
     def clean(self) -> dict[str, Any]:
         given = super().clean() or {}
-        if self.instance.pk and self.data.get("begun") != self.begun():
-            self.add_error(None, str(runs.schedule_moved()))
         if not self.errors and (self.instance.pk is None or set(self.changed_data) - SWITCH):
             try:
                 runs.check_schedule(self.asked(), given["every_ms"])
@@ -79,21 +77,16 @@ class ScheduleForm(forms.ModelForm):  # type: ignore[type-arg]  # at run time it
             raise ValidationError(gettext("This names no topic; leave it empty for all topics."))
         return names
 
-    def begun(self) -> str:
-        """What the form was opened with: an old one undoes nothing."""
-        return self.instance.changed.isoformat() if self.instance.pk else ""
-
     def asked(self) -> RunRequest:
         given = self.cleaned_data
         return RunRequest(given["kind"], given["names"], given["ledger"], given["reason"])
 
 
 @admin.register(PipelineSchedule, site=site)
-class PipelineScheduleAdmin(GuardedAdmin):
+class PipelineScheduleAdmin(BegunAdmin):
     """Made by people for all topics alone; people for some topics see the schedules of those."""
 
     form = ScheduleForm
-    change_form_template = "console/admin/schedule_form.html"
     list_display = ("kind", "shown_topics", "ledger", "shown_every", "enabled", "shown_next", "username")
     list_filter = (("kind", ChoicesDropdownFilter), "enabled")
     search_fields = ("ledger", "username")

@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from console.access import Action, allowed
 from console.admin.acting import actor_of
-from console.admin.guarded import GuardedAdmin
+from console.admin.begun import BegunAdmin
 from console.admin.words import of_role
 from console.models import TopicScope
 from console.site import site
@@ -18,7 +18,7 @@ from console.usecases import scopes
 
 
 @admin.register(TopicScope, site=site)
-class TopicScopeAdmin(GuardedAdmin):
+class TopicScopeAdmin(BegunAdmin):
     """For administrators of all topics alone: who is for some could else take more."""
 
     list_display = ("role", "patterns")

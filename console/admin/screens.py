@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy as _
 
 from console.access import Action, Permission, allowed
 from console.admin.acting import actor_of
+from console.admin.begun import BegunAdmin
 from console.admin.figures import FigureAdmin
 from console.models import Screen
 from console.site import site
@@ -18,7 +19,7 @@ from console.usecases import screens
 
 
 @admin.register(Screen, site=site)
-class ScreenAdmin(FigureAdmin):
+class ScreenAdmin(BegunAdmin, FigureAdmin):
     """Its link is made on the page *Screens*."""
 
     list_display = ("name", "title", "rotate_s", "theme", "shown_until", "username")

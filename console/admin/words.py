@@ -41,6 +41,7 @@ PROBLEM_WORDS = {
     "objective_missed": _("Objective missed"),
     "starving": _("Starving"),
     "order_stuck": _("Order stands still"),
+    "data_lost": _("The server's data was lost"),
 }
 STEP_WORDS = {
     "sent": _("sent"),

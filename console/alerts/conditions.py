@@ -17,13 +17,18 @@ FOLD_MOST = 8
 CAUSE = "no_workers"
 EFFECTS = frozenset({"lagging", "falling_behind", "group_stuck", "group_behind", "lag_ms", "backlog", "ready"})
 """What follows where nobody works; the cause is told of, not these."""
+OUTSIDE = frozenset(
+    {"data_lost", "memory", "eviction", "outbox_away", "outbox_lagging", "outbox_parked", "recurring_failing"}
+)
+"""What is not found out of the queues' data."""
 
 
 @dataclass(frozen=True)
 class Seen:
     """A sample, as rules ask for it. `numbers`: of each topic that could be read; `topics`: of all that there are.
 
-    `problems`: (code, topic) → its values. `workers`: how many are running.
+    `problems`: (code, topic) → its values. `workers`: how many are running. `lost`: the server holds other data than
+    when the alerts began, so what is right now may be right for that alone.
     """
 
     at_ms: int
@@ -31,6 +36,11 @@ class Seen:
     topics: frozenset[str]
     problems: Mapping[tuple[str, str], Mapping[str, Any]] = field(default_factory=dict)
     workers: int = 0
+    lost: bool = False
+
+    def tells(self, rule: AlertRule, verdict: Verdict) -> bool:
+        """Whether a verdict can be believed."""
+        return bool(verdict.wrong) or not self.lost or rule.problem in OUTSIDE
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from console.models.alerts import Severity
 CRITICAL, WARNING = Severity.CRITICAL, Severity.WARNING
 MINUTE = 60_000
 DEFAULTS: tuple[tuple[str, str, str, int], ...] = (
+    ("data-lost", "data_lost", CRITICAL, 0),
     ("no-workers", "no_workers", CRITICAL, MINUTE),
     ("slots-without-owner", "unowned", CRITICAL, 2 * MINUTE),
     ("lagging", "lagging", WARNING, 5 * MINUTE),

@@ -57,17 +57,20 @@ def _take(rule: AlertRule, alerts: dict[str, Alert], seen: Seen, causes: frozens
     firing = frozenset(topic for topic, alert in alerts.items() if alert.state == State.FIRING)
     found = verdicts(rule, seen, firing, causes)
     # First that for many: those whose alert it is have none of their own.
-    if _step(rule, ALL, alerts.pop(ALL, None), found.pop(ALL, Verdict(False)), seen.at_ms) == State.FIRING:
+    if _step(rule, ALL, alerts.pop(ALL, None), found.pop(ALL, Verdict(False)), seen) == State.FIRING:
         found = {topic: verdict for topic, verdict in found.items() if not verdict.folded}
     for topic, alert in alerts.items():
-        _step(rule, topic, alert, found.get(topic, Verdict(False)), seen.at_ms)
+        _step(rule, topic, alert, found.get(topic, Verdict(False)), seen)
     new = [topic for topic, verdict in found.items() if verdict.wrong and topic not in alerts]
     for topic in new[: max(0, room)]:
-        _step(rule, topic, None, found[topic], seen.at_ms)
+        _step(rule, topic, None, found[topic], seen)
 
 
-def _step(rule: AlertRule, topic: str, alert: Alert | None, verdict: Verdict, at_ms: int) -> str | None:
+def _step(rule: AlertRule, topic: str, alert: Alert | None, verdict: Verdict, seen: Seen) -> str | None:
     """One place, with the alert that it has; the state of the one it has now."""
+    at_ms = seen.at_ms
+    if not seen.tells(rule, verdict):
+        verdict = Verdict(None)
     if alert is None:
         if not verdict.wrong:
             return None

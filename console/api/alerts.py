@@ -32,11 +32,13 @@ from console.api.http.callers import Caller, caller_of
 from console.api.http.cursors import cursor_of, number_in
 from console.api.http.errors import ApiError, invalid
 from console.api.http.lists import readable
+from console.api.http.preconditions import IfMatch, check_row
 from console.api.http.schemas import NEEDED_WHY, Cursor, Limit, Text, WithReason
 from console.engine import engine
 from console.errors import UnknownAlert
 from console.models import Alert, AlertDelivery, AlertReceiver, AlertRule, AlertSilence
 from console.serializers.alerts import alert_json, receiver_json, rule_json, silence_json
+from console.serializers.text import row_etag
 from console.usecases import alerts
 from console.usecases.alerts import RULE_FIELDS, InvalidRule
 
@@ -116,20 +118,24 @@ def preview_rule(request: HttpRequest, body: RuleChange) -> dict[str, Any]:
 
 
 @router.get("/rules/{name}", response=RuleOut, url_name="alert-rule", summary="One rule")
-def one_rule(request: HttpRequest, name: RuleName) -> dict[str, Any]:
+def one_rule(request: HttpRequest, response: HttpResponse, name: RuleName) -> dict[str, Any]:
     caller = _caller(request)
     rule = alerts.find_rule(name)
     if not alerts.sees_patterns(caller.user, rule.topics):
         raise UnknownAlert(gettext("There is no such rule."))
+    response["ETag"] = row_etag(rule.changed)
     return rule_json(rule)
 
 
 @router.patch(
     "/rules/{name}", response=RuleOut, url_name="alert-rule-change", summary="Change, disable or enable a rule"
 )
-def change_rule(request: HttpRequest, name: RuleName, body: RuleChange) -> dict[str, Any]:
+def change_rule(request: HttpRequest, name: RuleName, body: RuleChange, if_match: IfMatch = "") -> dict[str, Any]:
+    """With `If-Match` only what is as it was seen."""
     caller_of(request).require(Action.ALERT_RULE)
-    return rule_json(_put(request, alerts.find_rule(name), body))
+    rule = alerts.find_rule(name)
+    check_row(rule.changed, if_match)
+    return rule_json(_put(request, rule, body))
 
 
 @router.delete("/rules/{name}", response={204: None}, url_name="alert-rule-delete", summary="Delete a rule")

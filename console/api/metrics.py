@@ -215,6 +215,8 @@ class Sample:
     def _about_all(self) -> Iterator[Metric]:
         failing = self._sample.get("recurring_failing", 0)
         yield _gauge("rmq_recurring_failing", "Recurring messages that cannot be sent", failing)
+        lost = int(self._sample.get("data_lost", False))
+        yield _gauge("rmq_data_lost", "1 while the server holds other data than it did, and nobody accepts that", lost)
         alerts = self._sample.get("alerts", {})  # none of a keeper of the release before
         firing = GaugeMetricFamily("rmq_alerts_firing", "Alerts that fire", labels=["severity"])
         for severity in ("critical", "warning", "info"):

@@ -20,6 +20,7 @@ from console.api.http.callers import caller_of
 from console.api.http.cursors import cursor_of, number_in
 from console.api.http.errors import ApiError, invalid
 from console.api.http.lists import readable
+from console.api.http.preconditions import IfMatch, check_row
 from console.api.http.schemas import NEEDED_WHY, Cursor, Limit, Reason, Strict, WithReason
 from console.clock import now_ms
 from console.models import RecurringMessage
@@ -32,6 +33,7 @@ from console.recurring.rule import (
     InvalidRecurring,
 )
 from console.serializers.recurring import recurring_json, tick_json, upcoming_of
+from console.serializers.text import row_etag
 from console.usecases import recurring
 from rmq_core.model.outcomes import DELAY_MAX_MS
 from rmq_core.model.tenants import TENANT_MAX
@@ -181,18 +183,24 @@ def run_recurring(
 
 
 @router.get("/{name}", response=RecurringWithUpcoming, url_name="recurring-one", summary="One of them")
-def one_recurring(request: HttpRequest, name: RecurringName) -> dict[str, Any]:
+def one_recurring(request: HttpRequest, response: HttpResponse, name: RecurringName) -> dict[str, Any]:
     caller = caller_of(request)
     caller.require(Permission.VIEW)
-    return _with_upcoming(recurring.find(caller.user, name), caller.payload)
+    row = recurring.find(caller.user, name)
+    response["ETag"] = row_etag(row.changed)
+    return _with_upcoming(row, caller.payload)
 
 
 @router.patch("/{name}", response=RecurringWithUpcoming, url_name="recurring-change", summary="Change or disable it")
-def change_recurring(request: HttpRequest, name: RecurringName, body: RecurringChange) -> dict[str, Any]:
-    """Where when it is due changes, its next tick is the first from now on."""
+def change_recurring(
+    request: HttpRequest, name: RecurringName, body: RecurringChange, if_match: IfMatch = ""
+) -> dict[str, Any]:
+    """Where when it is due changes, its next tick is the first from now on. With `If-Match` only what is as it was
+    seen."""
     caller = caller_of(request)
     caller.require(Action.RECURRING)
     row = recurring.find(caller.user, name)
+    check_row(row.changed, if_match)
     given = body.model_dump(exclude_unset=True, exclude={"reason"})
     if given.keys() == {"enabled"} and given["enabled"] is not None:  # also of one that code defines
         with _what_cannot_be():

@@ -7,12 +7,14 @@ import functools
 import logging
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 from console.alerts import delivering, looking
 from console.alerts.conditions import ALL, Seen
 from console.alerts.standing import standing
 from console.clock import now_ms
 from console.engine import AsyncEngine
+from console.keeper.data_watch import DataWatch
 from console.keeper.live_tasks import Sampling
 from console.keeper.periodic import PeriodicTask
 from console.keeper.sampler import Round
@@ -37,6 +39,7 @@ class Alerts(PeriodicTask):
     ) -> None:
         super().__init__(engine, keys)
         self._database = DatabaseThread()
+        self._data = DataWatch(engine, keys, self._database)
         self._newest: Round | None = None
         self._looked_at_ms = 0
         self._forgot_at = -FORGET_EVERY_S
@@ -50,9 +53,13 @@ class Alerts(PeriodicTask):
 
     async def round(self) -> None:
         newest = self._newest
-        if newest is None or newest.observed is None or newest.seq == self._looked_at_ms or not self._leads():
+        if not self._leads():
             return
-        await self._database.call(looking.look, seen_in(newest))
+        # After the sample: what is calm in it may be so for the data is gone.
+        self._sampling.loss = loss = await self._data.look()
+        if newest is None or newest.observed is None or newest.seq == self._looked_at_ms:
+            return
+        await self._database.call(looking.look, replace(seen_in(newest), lost=loss is not None))
         self._looked_at_ms = newest.seq
         self._sampling.alerts = await self._database.call(standing)
         steady = self._clock.is_steady(newest.seq)

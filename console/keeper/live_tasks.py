@@ -16,6 +16,7 @@ from console.keeper.periodic import PeriodicTask
 from console.keeper.problems import Problem
 from console.keeper.recurring import Recurrences
 from console.keeper.sampler import Round, Sampler
+from console.models import DataLoss
 from console.options import options
 from console.snapshots.groups import FLEET, FLEET_GROUP, OVERVIEW, topic_group
 from console.snapshots.store import LiveKeys
@@ -47,6 +48,7 @@ class Sampling(PeriodicTask):
         self.observers: list[Callable[[Round], None]] = []
         self._sampler = Sampler(engine, keys, options().sample_interval_ms, options().lag_warning_ms, leads)
         self.alerts = Standing()
+        self.loss: DataLoss | None = None
         self.since: Callable[[Problem], int | None] = lambda problem: None
         self._restored = False
         self._spent = deque([0.0], maxlen=2)
@@ -68,6 +70,7 @@ class Sampling(PeriodicTask):
         self._sampler.outboxes = self._outboxes.figures if self._outboxes else ()
         self._sampler.recurring_failing = self._recurrences.failing if self._recurrences else 0
         self._sampler.alerts = self.alerts
+        self._sampler.loss = self.loss
         self._sampler.since = self.since
         done = await self._sampler.round()
         for observe in self.observers if done.observed else ():

@@ -37,6 +37,7 @@ def metrics_frame(
     alerts: Standing | None = None,
     loads: Mapping[str, TenantLoads] | None = None,
     *,
+    data_lost: bool = False,
     trackers: Mapping[str, TopicTracker],
     texts: Mapping[str, Texts],
 ) -> str:
@@ -56,6 +57,7 @@ def metrics_frame(
         "server": None if server is None else {"used_memory": server.used_memory, "maxmemory": server.maxmemory},
         "outboxes": [asdict(each) for each in outboxes if not each.problem],
         "recurring_failing": recurring_failing,
+        "data_lost": data_lost,
         "alerts": asdict(alerts or Standing()),
     }
     return f'{{"topics":[{",".join(topics)}],{dumps(rest)[1:]}'

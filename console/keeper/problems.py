@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from console.keeper.tracker import Numbers
+from console.models import DataLoss
 from console.outbox.figures import Figures
 from console.snapshots.acknowledgements import Acknowledgement
 from console.snapshots.objectives import Objective
@@ -87,9 +88,13 @@ def find_problems(
     outboxes: Sequence[Figures] = (),
     routes: Sequence[RouteStatus] = (),
     recurring_failing: int = 0,
+    loss: DataLoss | None = None,
 ) -> list[Problem]:
     """Everything that needs somebody's attention, worst first."""
     found = list(_of_server(server)) if server else []
+    if loss is not None:
+        values = {"seen_ms": loss.seen_ms, "found_ms": loss.found_ms, "back_ms": loss.back_ms}
+        found.append(Problem("data_lost", "critical", None, values, loss.found_ms))
     found += [
         Problem(f"unreadable_{each.kind}", "critical", None, {"name": each.name, "problem": each.problem})
         for each in unreadable

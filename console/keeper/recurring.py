@@ -12,7 +12,7 @@ from console.keeper.steady_clock import SteadyClock
 from console.outbox import clock
 from console.snapshots.store import LiveKeys
 from console.threads import DatabaseThread
-from console.usecases import recurring, recurring_ticks
+from console.usecases import recurring, recurring_parked, recurring_ticks
 
 log = logging.getLogger("console.keeper")
 
@@ -22,6 +22,7 @@ SOON_S = 0.1
 AHEAD = 100
 """Times that one question brings."""
 COUNT_EVERY_S = 5.0
+PARKED_EVERY_S = 5.0
 FORGET_EVERY_S = 3_600.0
 CODE_EVERY_S = 60.0
 
@@ -38,15 +39,26 @@ class Recurrences(PeriodicTask):
         self._code_at = 0.0
         self._unread: list[str] = []
         self._clock = SteadyClock()
-        self._forgot_at = 0.0
-        self._counted_at = 0.0
+        self._forgot_at = self._counted_at = -math.inf  # the steady clock may begin with the machine
         self._asked_at = 0.0
+        self._parked_at = -PARKED_EVERY_S
         self._due: list[int] = []
         self.failing = 0
 
     async def round(self) -> None:
         self.every_s = LOOK_EVERY_S
+        await self._go_on()
         self.every_s = await self._database.call(self._look)
+
+    async def _go_on(self) -> None:
+        """With what was parked while its topic was away, as after a loss of the server's data."""
+        if time.monotonic() - self._parked_at < PARKED_EVERY_S:
+            return
+        self._parked_at = time.monotonic()
+        if wanted := await self._database.call(recurring_parked.topics):
+            there = wanted & {topic.name for topic in await self.engine.inspector.topics()}
+            if there and (count := await self._database.call(recurring_parked.go_on, there)):
+                log.info("%d ticks are sent whose topic is there again", count)
 
     def _look(self) -> float:
         if time.monotonic() >= self._code_at:

@@ -20,6 +20,7 @@ from console.keeper.problems import Problem, TopicState, find_problems
 from console.keeper.readable import AWAY, TopicReader, words_of
 from console.keeper.texts import Texts
 from console.keeper.tracker import TopicTracker
+from console.models import DataLoss
 from console.outbox.figures import Figures
 from console.serializers.text import dumps
 from console.snapshots import acknowledgements, store
@@ -114,6 +115,7 @@ class Sampler:
         self.outboxes: Sequence[Figures] = ()
         self.recurring_failing = 0
         self.alerts = Standing()
+        self.loss: DataLoss | None = None
         self.since: Callable[[Problem], int | None] = lambda problem: None
         self._routes: Sequence[RouteStatus] = ()
         self._routed: frozenset[str] = frozenset()
@@ -158,8 +160,9 @@ class Sampler:
             self.outboxes,
             self._routes,
             self.recurring_failing,
+            self.loss,
         )
-        problems = [replace(each, since_ms=self.since(each)) for each in problems]
+        problems = [each if each.since_ms else replace(each, since_ms=self.since(each)) for each in problems]
         seen = Observed(at_ms, self.interval_ms, problems, self._workers, self._server)
         trackers = {name: known.tracker for name, known in self._known.items()}
         texts = {name: known.texts for name, known in self._known.items()}
@@ -188,6 +191,7 @@ class Sampler:
                 self.recurring_failing,
                 self.alerts,
                 self._loads,
+                data_lost=self.loss is not None,
                 trackers=trackers,
                 texts=texts,
             )

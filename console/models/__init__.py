@@ -2,6 +2,7 @@
 
 from console.models.alerts import Alert, AlertDelivery, AlertLook, AlertReceiver, AlertRule, AlertSilence
 from console.models.audit import AuditEntry
+from console.models.data_sets import DataLoss, KnownData
 from console.models.history import HistoryBlock, HistoryProblem, HistoryWorker, HistoryWriter
 from console.models.installation import Installation
 from console.models.operation import Operation, OperationPart
@@ -29,6 +30,7 @@ __all__ = [
     "ApiToken",
     "AuditEntry",
     "ConsolePermission",
+    "DataLoss",
     "Favourite",
     "Finding",
     "HistoryBlock",
@@ -37,6 +39,7 @@ __all__ = [
     "HistoryWriter",
     "Installation",
     "KeptAnswer",
+    "KnownData",
     "MessageRecord",
     "MessageTransition",
     "Operation",

@@ -32,7 +32,7 @@ PROBLEMS = (
     "group_stuck", "group_behind", "missed", "lag_unknown", "worker_lost", "zookeeper_away", "memory", "eviction",
     "unreadable_topic", "unreadable_worker", "outbox_away", "outbox_lagging", "outbox_parked", "recurring_failing",
     "route_failing", "route_idle", "objective_burning", "objective_missed",
-    "starving", "order_stuck",
+    "starving", "order_stuck", "data_lost",
 )  # fmt: skip
 """Codes of the keeper's list of problems."""
 
@@ -120,6 +120,7 @@ class AlertRule(models.Model):
     )
     enabled = models.BooleanField(_("enabled"), default=True)
     username = models.CharField(_("who"), max_length=150, blank=True, editable=False)
+    changed = models.DateTimeField(_("changed"), auto_now=True)
 
     class Meta:
         ordering = ["name"]

@@ -21,6 +21,7 @@ _NEVER = {Action.PURGE, Action.TOKENS}
 ACTIONS = tuple(sorted({*(action.value for action in Action if action not in _NEVER), *_OTHERS}))
 """Every action that is recorded: what the audit can be filtered by. Nothing else is kept."""
 LABELS = {
+    "accept_data": _("accept the server's data"),
     "acknowledge": _("acknowledge dead letters"),
     "alert_receiver": _("define an alert receiver"),
     "alert_rule": _("define an alert rule"),

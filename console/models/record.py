@@ -26,9 +26,10 @@ class MessageRecord(models.Model):
         DROPPED = "dropped", _("dropped")
         EXPIRED = "expired", _("expired")
         OUTDATED = "outdated", _("outdated")
+        LOST = "lost", _("lost")
         UNKNOWN = "unknown", _("unknown")
 
-    ENDED = (State.DONE, State.CANCELLED, State.DROPPED, State.EXPIRED, State.OUTDATED)
+    ENDED = (State.DONE, State.CANCELLED, State.DROPPED, State.EXPIRED, State.OUTDATED, State.LOST)
 
     key = models.UUIDField(primary_key=True, editable=False)
     topic = models.CharField(_("topic"), max_length=100)

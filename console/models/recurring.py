@@ -73,6 +73,7 @@ class RecurringMessage(models.Model):
     next_ms = models.BigIntegerField(_("next"), null=True, editable=False)
     error = models.CharField(_("last error"), max_length=500, blank=True, editable=False)
     username = models.CharField(_("who"), max_length=150, blank=True, editable=False)
+    changed = models.DateTimeField(_("changed"), auto_now=True)
 
     class Meta:
         ordering = ["name"]

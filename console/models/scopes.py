@@ -21,6 +21,7 @@ class TopicScope(models.Model):
             " with those of all of them, and with no others; roles without topics say nothing of them."
         ),
     )
+    changed = models.DateTimeField(_("changed"), auto_now=True)
 
     class Meta:
         default_permissions = ()  # `console.access` decides

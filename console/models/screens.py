@@ -44,6 +44,7 @@ class Screen(models.Model):
     link_until = models.DateTimeField(null=True, editable=False)
     link_by = models.CharField(max_length=150, blank=True, editable=False)
     username = models.CharField(_("who"), max_length=150, blank=True, editable=False)
+    changed = models.DateTimeField(_("changed"), auto_now=True)
 
     class Meta:
         ordering = ["name"]

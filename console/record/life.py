@@ -26,6 +26,8 @@ _INTO = {
     "outdated": State.OUTDATED,
 }
 _CHANGES_NOTHING = frozenset({"erased", "merged", "duplicate", "outdated"})
+_NOWHERE = frozenset({State.LOST, State.UNKNOWN})
+"""The server has lost it, or may have: where it was says nothing of where it is (`losing`)."""
 _QUEUES = frozenset({"store", "retry"})
 _MINUS = {"store": "queued", "retry": "queued", "prepare": "in_flight", "dead": "dead"}
 ABOUT_THE_SLOT = MARKS
@@ -123,6 +125,8 @@ def unknown(key: uuid.UUID, step: Step) -> Life:
 def live(life: Life, step: Step) -> Written:
     """Let a record live through a step; returns what to write down of it."""
     event, at_ms = step.event, step.at_ms
+    if life.state in _NOWHERE:
+        life.queued, life.in_flight, life.dead = "", False, False
     came_from = _leave(life, step)
     if event in ("sent", "merged") and step.origin == "new":
         _count_send(life, event)

@@ -7,6 +7,7 @@ from typing import Any
 from console.clock import ms_of
 from console.models import Finding, PipelineSchedule, Reconciliation
 from console.models.pipeline import STAGE_COSTS, WITHOUT
+from console.serializers.text import row_etag
 
 TREND_TOPICS = 100
 FIGURES = (
@@ -195,4 +196,5 @@ def schedule_json(schedule: PipelineSchedule) -> dict[str, Any]:
         "enabled": schedule.enabled,
         "next_ms": schedule.next_ms,
         "user": schedule.username,
+        "etag": row_etag(schedule.changed),
     }

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 from typing import Any
 
 from rmq_core.model.text import encodable
@@ -37,3 +38,8 @@ def _dumped(values: Iterable[Any]) -> Iterator[str]:
 
 def _without_formula(cell: Any) -> Any:
     return f"'{cell}" if isinstance(cell, str) and cell[:1] in {"=", "+", "-", "@", "\t", "\r"} else cell
+
+
+def row_etag(changed: datetime) -> str:
+    """The ETag of a row that says when it was changed."""
+    return f'"{changed.isoformat()}"'

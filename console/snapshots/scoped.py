@@ -10,6 +10,8 @@ from console.access import EVERY_TOPIC, covers
 
 Frame = dict[str, Any]
 _SUMS = ("backlog", "ready", "retrying", "in_flight", "dead")
+_OF_ALL = frozenset({"data_lost"})
+"""Problems of the installation by which nobody's topics are what they seem."""
 _RATES = ("out_s", "failed_s")
 
 
@@ -27,7 +29,7 @@ def scoped(frame: Frame, patterns: tuple[str, ...]) -> Frame:
 
 def _overview(frame: Frame, patterns: tuple[str, ...]) -> Frame:
     topics = [each for each in frame["topics"] if covers(patterns, each["name"])]
-    wrong = [each for each in frame["problems"] if covers(patterns, each["topic"] or "")]
+    wrong = [each for each in frame["problems"] if each["code"] in _OF_ALL or covers(patterns, each["topic"] or "")]
     return {
         **{name: frame[name] for name in ("type", "at_ms", "interval_ms", "server")},
         "totals": _totals(topics),

@@ -14,6 +14,7 @@ every kind of Redis the queue works on. All keys expire by themselves.
 | `clusters:<topic>` | how many dead letters each cluster had in the last hour |
 | `acknowledged` | dead letters somebody has seen and leaves: topic → who, when, up to when |
 | `objectives` | how much of each topic was late, every hour of a week: topic → marks |
+| `data` | a word and a count, by which the keeper knows the server's data again |
 | `database` | the mark of the database of whoever is the active keeper |
 | `watch` | which topics somebody looks at: name → until when (ms) |
 """
@@ -54,6 +55,7 @@ class LiveKeys:
         self.fleet = prefix + "fleet"
         self.metrics = prefix + "metrics"
         self.watch = prefix + "watch"
+        self.data = prefix + "data"
         self.database = prefix + "database"
         self.acknowledged = prefix + "acknowledged"
         self.objectives = prefix + "objectives"

@@ -15,6 +15,7 @@ from console.errors import BadRequest, UnknownAlert
 from console.models import AlertReceiver, AlertRule, AlertSilence
 from console.usecases.actor import Actor
 from console.usecases.audit import audited, check_reason
+from console.usecases.meanwhile import unchanged
 
 RULE_FIELDS = (
     "description", "problem", "metric", "comparison", "threshold", "topics", "for_ms", "fire_after", "resolve_after",
@@ -48,7 +49,8 @@ def check_rule(rule: AlertRule) -> None:
 
 
 def put_rule(actor: Actor, rule: AlertRule, reason: str = "") -> AlertRule:
-    """Save a rule, a new one or a changed one. Raises `Forbidden`, `InvalidRule`, `BadRequest`."""
+    """Save a rule, a new one or a changed one. Raises `Forbidden`, `InvalidRule`, `ChangedMeanwhile`,
+    `BadRequest`."""
     query = {"rule": rule.name, **{name: getattr(rule, name) for name in RULE_FIELDS}}
     with audited(actor, Action.ALERT_RULE, query=query, reason=reason) as entry:
         before = AlertRule.objects.filter(pk=rule.pk).first() if rule.pk else None
@@ -60,7 +62,8 @@ def put_rule(actor: Actor, rule: AlertRule, reason: str = "") -> AlertRule:
         if before is None and AlertRule.objects.count() >= RULES_MOST:
             raise BadRequest(gettext("There are too many rules."))
         rule.username = actor.user.get_username()[:150]
-        rule.save()
+        with unchanged(rule):
+            rule.save()
         entry.done = 1
     return rule
 

@@ -19,6 +19,7 @@ from console.outbox import clock
 from console.recurring.rule import NAME_MAX, WHENS, InvalidRecurring, Recurring
 from console.usecases.actor import Actor
 from console.usecases.audit import audited, check_reason
+from console.usecases.meanwhile import unchanged
 from console.usecases.recurring_ticks import DATABASE, plan_next, send_by_hand
 from rmq_core.errors import ConfigurationError
 from rmq_core.model.json_text import to_json
@@ -35,7 +36,8 @@ TIMES = ("cron", "every_ms", "time_zone", "start_ms", "end_ms", "jitter_ms")
 
 
 def put(actor: Actor, row: RecurringMessage, reason: str = "") -> RecurringMessage:
-    """Save a definition, a new one or a changed one. Raises `Forbidden`, `InvalidRecurring`, `BadRequest`."""
+    """Save a definition, a new one or a changed one. Raises `Forbidden`, `InvalidRecurring`,
+    `ChangedMeanwhile`, `BadRequest`."""
     row.rule()  # also where nothing of when it is due has changed: what cannot be sent is refused here, not at its tick
     query = {"recurring": row.name, **{name: getattr(row, name) for name in (*FIELDS, "enabled")}}
     with audited(actor, Action.RECURRING, topic=row.topic, query=query, reason=reason) as entry:
@@ -44,7 +46,8 @@ def put(actor: Actor, row: RecurringMessage, reason: str = "") -> RecurringMessa
         if row.origin == Origin.CODE:
             raise BadRequest(gettext("It is defined in code, and changed there; here it can be disabled."))
         row.username = actor.user.get_username()[:150]
-        _save(row)
+        with unchanged(row):
+            _save(row)
         entry.done = 1
     return row
 

@@ -6,8 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from django.utils.translation import gettext
+
 from console.access import Action, User, in_scope, require
 from console.engine import engine
+from console.errors import ChangedMeanwhile
 from console.usecases.actor import Actor
 from console.usecases.audit import audited, check_reason
 from rmq_core.errors import UnknownRoute
@@ -82,8 +85,11 @@ def pause(actor: Actor, name: str, paused: bool, reason: str) -> RouteStatus:
     return read(actor.user, name)
 
 
-def delete(actor: Actor, name: str, reason: str, force: bool = False) -> None:
-    """Delete a route. Raises `Forbidden`, `BadRequest` (no reason), `UnknownRoute`, `RouteNotEmpty`."""
+def delete(actor: Actor, name: str, reason: str, force: bool = False, seen: Route | None = None) -> None:
+    """Delete a route. `seen`: as it was shown; it is deleted as that alone.
+
+    Raises `Forbidden`, `BadRequest` (no reason), `UnknownRoute`, `RouteNotEmpty`, `ChangedMeanwhile`.
+    """
     route = read(actor.user, name).route
     query = {"route": name, "force": force}
     with audited(actor, Action.DELETE_ROUTE, topic=route.source, query=query, reason=reason) as entry:
@@ -91,8 +97,15 @@ def delete(actor: Actor, name: str, reason: str, force: bool = False) -> None:
         if force:
             require(actor.user, Action.FORCE_DELETE, route.source)
         check_reason(reason, needed=True)
+        if seen is not None and (seen.version, seen.created_ms) != (route.version, route.created_ms):
+            raise ChangedMeanwhile(moved())
         engine().control.delete_route(name, force)
         entry.done, entry.detail = 1, {"definition": route.to_dict()}
+
+
+def moved() -> str:
+    """That it is not what somebody has seen."""
+    return gettext("Somebody else has changed this route meanwhile: open it again.")
 
 
 def plan_redrive(actor: Actor, topic: str, refs: Sequence[MessageRef], target: Target) -> list[Redriven]:

@@ -9,10 +9,11 @@ from console.errors import BadRequest
 from console.models import TopicScope
 from console.usecases.actor import Actor
 from console.usecases.audit import audited
+from console.usecases.meanwhile import unchanged
 
 
 def put(actor: Actor, scope: TopicScope) -> TopicScope:
-    """Save it, a new one or a changed one. Raises `Forbidden`, `BadRequest`."""
+    """Save it, a new one or a changed one. Raises `Forbidden`, `ChangedMeanwhile`, `BadRequest`."""
     query = {"role": scope.group.name, "topics": scope.patterns}
     with audited(actor, Action.TOPIC_SCOPE, query=query) as entry:
         require(actor.user, Action.TOPIC_SCOPE)
@@ -21,7 +22,8 @@ def put(actor: Actor, scope: TopicScope) -> TopicScope:
             scope.full_clean()
         except ValidationError as error:
             raise BadRequest(next(iter(error.message_dict.values()))[0]) from None
-        scope.save()
+        with unchanged(scope):
+            scope.save()
         entry.done = 1
     return scope
 

@@ -16,6 +16,7 @@ from console.errors import BadRequest, UnknownScreen
 from console.models import Screen
 from console.usecases.actor import Actor
 from console.usecases.audit import audited, check_reason
+from console.usecases.meanwhile import unchanged
 
 FIELDS = ("title", "panels", "rotate_s", "theme")
 LINK = ("digest", "link_made_at", "link_until", "link_by")
@@ -24,7 +25,7 @@ SCREENS_MOST = 200
 
 
 def put(actor: Actor, screen: Screen) -> Screen:
-    """Save a screen, a new one or a changed one. Raises `Forbidden`, `BadRequest`."""
+    """Save a screen, a new one or a changed one. Raises `Forbidden`, `ChangedMeanwhile`, `BadRequest`."""
     query = {"screen": screen.name, **{name: getattr(screen, name) for name in FIELDS}}
     with audited(actor, Action.SCREEN, query=query) as entry:
         require(actor.user, Action.SCREEN, "")
@@ -35,10 +36,14 @@ def put(actor: Actor, screen: Screen) -> Screen:
         if screen.pk is None and Screen.objects.count() >= SCREENS_MOST:
             raise BadRequest(gettext("There are too many screens."))
         screen.username = actor.user.get_username()[:150]
-        if screen.pk is None:
-            screen.save()
-        else:
-            _change(screen, ("name", *FIELDS, "username"))
+        new = screen.pk is None
+        if not new and not Screen.objects.filter(pk=screen.pk).exists():
+            raise _unknown()
+        with unchanged(screen):
+            if new:
+                screen.save()
+            else:
+                _change(screen, ("name", *FIELDS, "username", "changed"))
         entry.done = 1
     return screen
 
@@ -89,15 +94,19 @@ def _change(screen: Screen, names: Iterable[str]) -> None:
     """These and nothing else: since it was read, somebody may have revoked its link, or deleted it. Raises
     `UnknownScreen`."""
     if not Screen.objects.filter(pk=screen.pk).update(**{name: getattr(screen, name) for name in names}):
-        raise UnknownScreen(gettext("There is no such screen."))
+        raise _unknown()
 
 
 def find(name: str) -> Screen:
     """Raises `UnknownScreen`."""
     found = Screen.objects.filter(name=name).first()
     if found is None:
-        raise UnknownScreen(gettext("There is no such screen."))
+        raise _unknown()
     return found
+
+
+def _unknown() -> UnknownScreen:
+    return UnknownScreen(gettext("There is no such screen."))
 
 
 def by_secret(secret: str) -> Screen | None:

@@ -179,6 +179,8 @@ class Keyspace:
         """String: the number of the form in which the namespace's data is kept."""
         self.data_set = f"data-set{{{namespace}:topics}}"
         """String: when the namespace began (ms), and a random word; archives know by it whose they are."""
+        self.restored = f"restored{{{namespace}:topics}}"
+        """String: when everything was last restored out of an archive (ms)."""
         self.workers = f"{namespace}:workers"
         """Hash: name → what a worker last said of itself."""
         self.changes = f"{namespace}:changes"

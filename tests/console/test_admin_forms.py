@@ -82,7 +82,7 @@ def test_an_old_form_of_a_schedule_undoes_nothing(queue: Queue, as_role: Callabl
     assert sent(browser, at, SCHEDULE | {"every_ms": "60000", "begun": old})[0] == 302
     for begun_with in (old, "", "nonsense"):
         status, shown = sent(browser, at, SCHEDULE | {"begun": begun_with})
-        assert status == 200 and "Somebody else has changed this schedule meanwhile" in shown
+        assert status == 200 and "Somebody else has changed this meanwhile" in shown
     made.refresh_from_db()
     assert made.every_ms == 60_000
     assert begun(browser, made) != old, "opened again, it can be saved"
@@ -164,8 +164,13 @@ def test_a_route_is_made_changed_and_deleted(queue: Queue, as_role: Callable[...
     assert now.route.paused and now.route.targets[0].in_ms is None and now.route.version > made.route.version
     status, shown = sent(browser, f"{ROUTES}r/change/", a_form({"topic": "mail", "in_ms": 1}, **seen))
     assert status == 200 and "Somebody else has changed this route" in shown
-    assert "Say why" in sent(browser, f"{ROUTES}r/delete/", {"reason": ""})[1]
-    assert sent(browser, f"{ROUTES}r/delete/", {"reason": "over"})[0] == 302
+    for begun_with in (seen, {}):
+        status, shown = sent(browser, f"{ROUTES}r/delete/", {"reason": "over", **begun_with})
+        assert status == 200 and "Somebody else has changed this route" in shown
+    opened = browser.get(f"{ROUTES}r/delete/").content.decode()
+    seen = {name: re.findall(f'name="{name}" value="([0-9]+)"', opened)[0] for name in ("version", "created_ms")}
+    assert "Say why" in sent(browser, f"{ROUTES}r/delete/", {"reason": "", **seen})[1]
+    assert sent(browser, f"{ROUTES}r/delete/", {"reason": "over", **seen})[0] == 302
     assert not queue.inspector.routes()
     kept = AuditEntry.objects.filter(result="done", via="admin").order_by("id").values_list("action", "reason")
     assert list(kept) == [("put_route", "why"), ("put_route", "why"), ("delete_route", "over")]

@@ -6,6 +6,7 @@ import json
 import shutil
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +109,22 @@ def test_what_ended_without_a_journal_does_not_come_back(spark: Any, server: Emb
         assert [(each.topic, each.reason) for each in done.left_out] == [("work", "unwatched")]
         assert "Switch the journal on before you restore." in " ".join(done.sentences())
         assert held(client, "work") == {"store": {b"c"}}
+
+
+def test_a_restore_of_everything_leaves_a_note(spark: Any, server: EmbeddedRedis, tmp_path: Path) -> None:
+    path, everything = str(tmp_path / "archive"), SourceOptions(server.url, "rs", (), 4)
+    raw = server.client()
+    with RMQ(server.url, "rs") as client:
+        define(client, "work")
+        send(client, "work", "a")
+        archive(spark, everything, path, compacting=False)
+        raw.flushall()
+        restore(spark, everything, path, dry_run=True)
+        restore(spark, replace(everything, topics=("work",)), path)
+        assert raw.get(client.keyspace.restored) is None
+        began_ms = int(raw.time()[0]) * 1000
+        restore(spark, everything, path)
+        assert int(raw.get(client.keyspace.restored)) >= began_ms
 
 
 def test_failures_are_known_when_the_server_is_lost_twice(spark: Any, server: EmbeddedRedis, tmp_path: Path) -> None:

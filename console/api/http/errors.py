@@ -20,6 +20,8 @@ from ninja.errors import HttpError, ValidationError
 from console.access import Forbidden, OutOfScope
 from console.errors import (
     BadRequest,
+    ChangedMeanwhile,
+    LossOver,
     ScheduleMoved,
     UnknownAlert,
     UnknownMessage,
@@ -215,6 +217,10 @@ def translate(error: Exception) -> ApiError:
             return ApiError(404, "unknown_schedule", str(error))
         case ScheduleMoved():
             return ApiError(409, "schedule_moved", str(error))
+        case ChangedMeanwhile():
+            return ApiError(409, "changed_meanwhile", str(error))
+        case LossOver():
+            return ApiError(409, "loss_over", str(error))
         case UnknownView():
             return ApiError(404, "unknown_view", str(error))
         case ViewExists():

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime
 from typing import Annotated
 
 from ninja import Header
 
 from console.api.http.errors import ApiError, invalid
+from console.serializers.text import row_etag
 from console.serializers.topics import etag
 from rmq_core.model.topic import Topic
 
@@ -89,3 +91,11 @@ def stale(detail: str) -> ApiError:
     return ApiError(
         412, "version_conflict", f"Somebody else has changed the topic meanwhile: read it again. {detail}".strip()
     )
+
+
+def check_row(changed: datetime, if_match: str) -> None:
+    """Where a version of a row is asked for, it must be the stored one. Raises 412."""
+    wanted = tags_of("If-Match", if_match)
+    if wanted and wanted != ["*"] and row_etag(changed) not in wanted:
+        sentence = f"Somebody else has changed it meanwhile: read it again. Its ETag is {row_etag(changed)}."
+        raise ApiError(412, "changed_meanwhile", sentence)

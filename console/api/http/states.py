@@ -21,6 +21,7 @@ RecordState = Literal[
     "dropped",
     "expired",
     "outdated",
+    "lost",
     "unknown",
 ]
 assert set(get_args(RecordState)) == set(MessageRecord.State.values)

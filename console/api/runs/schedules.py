@@ -13,6 +13,7 @@ from console.access import Action
 from console.api.http.callers import Caller, caller_of
 from console.api.http.errors import invalid
 from console.api.http.lists import readable
+from console.api.http.preconditions import IfMatch, check_row
 from console.api.http.schemas import NEEDED_WHY, InSeconds, Reason, Strict
 from console.api.runs.reconciliations import Kind, Ledger, Topics, looker
 from console.models import PipelineSchedule
@@ -29,7 +30,8 @@ _FORMER = {"every_s": ("every_ms", 1000)}
 
 
 class Schedule(Schema):
-    """`topics` empty: all. `next_ms`: when its next run begins, if it is `enabled`. `user`: who made or changed it."""
+    """`topics` empty: all. `next_ms`: when its next run begins, if it is `enabled`. `user`: who made or changed it.
+    `etag`: for `If-Match`."""
 
     id: int
     kind: Kind
@@ -40,6 +42,7 @@ class Schedule(Schema):
     enabled: bool
     next_ms: int
     user: str
+    etag: str
 
 
 class Schedules(Schema):
@@ -90,10 +93,12 @@ def create_schedule(request: HttpRequest, response: HttpResponse, body: Schedule
 
 
 @router.patch("/{int:number}", response=Schedule, url_name="schedule-change", summary="Change it, or disable it")
-def change_schedule(request: HttpRequest, number: int, body: ScheduleChange) -> dict[str, Any]:
+def change_schedule(request: HttpRequest, number: int, body: ScheduleChange, if_match: IfMatch = "") -> dict[str, Any]:
+    """With `If-Match` only what is as it was seen."""
     caller = caller_of(request)
     caller.require(Action.SCHEDULE)
     known = _find(caller, number)
+    check_row(known.changed, if_match)
     given = body.model_dump(exclude_none=True, exclude={"reason"})
     enabled = given.pop("enabled", known.enabled)
     if not given:  # also where its topics or its ledger are gone

@@ -203,10 +203,17 @@ def resume_route(request: HttpRequest, name: RouteName, body: Why) -> dict[str, 
 
 
 @router.delete("/{rmq_route:name}", response={204: None}, url_name="delete-route", summary="Delete a route")
-def delete_route(request: HttpRequest, name: RouteName, reason: str = NEEDED_WHY, force: bool = False) -> Any:
-    """What was not forwarded stays where it is. Refused (409) while something has left its source and not reached its
-    targets, or is unfinished or dead in the route's group, unless an administrator forces it."""
-    store.delete(_caller(request).actor, name, reason, force)
+def delete_route(
+    request: HttpRequest, name: RouteName, if_match: IfMatch = "", reason: str = NEEDED_WHY, force: bool = False
+) -> Any:
+    """What was not forwarded stays where it is. With `If-Match` only that version is deleted. Refused (409) while
+    something has left its source and not reached its targets, or is unfinished or dead in the route's group, unless an
+    administrator forces it."""
+    caller, seen = _caller(request), None
+    if if_match:
+        seen = store.read(caller.user, name).route
+        _check_tags(seen, if_match, "")
+    store.delete(caller.actor, name, reason, force, seen)
     return Status(204, None)
 
 

@@ -109,7 +109,16 @@ def restore(
             return with_retries(lambda: _rehearse(session, options, path, progress, dry_run, inline, rehearsal))
     with lock, plain_errors("the restore stopped"):
         defined: list[str] = []  # over all tries: the second finds what the first has defined
-        return with_retries(lambda: _restore(session, options, path, progress, dry_run, inline, defined))
+        found = with_retries(lambda: _restore(session, options, path, progress, dry_run, inline, defined))
+        if not dry_run and not options.topics:
+            with_retries(lambda: _note(options))
+        return found
+
+
+def _note(options: SourceOptions) -> None:
+    """So that the console knows of it, whoever has restored."""
+    with options.connection() as connection:
+        connection.run([("SET", options.keyspace.restored, _now_ms(options))])
 
 
 def _restore(

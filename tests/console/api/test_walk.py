@@ -68,6 +68,9 @@ ROUTES: dict[tuple[str, str], Route] = {
     ("POST", "/topics/{topic}:pause"): Route(Action.PAUSE, "/topics/orders:pause", {}),
     ("POST", "/topics/{topic}:resume"): Route(Action.RESUME, "/topics/orders:resume", {}),
     ("POST", "/topics/{topic}/dead:acknowledge"): Route(Action.ACKNOWLEDGE, "/topics/orders/dead:acknowledge", {}),
+    ("POST", "/problems/data-lost:accept"): Route(
+        Action.ACCEPT_DATA, "/problems/data-lost:accept", {"found_ms": 1, **REASON}
+    ),
     ("POST", "/topics/{topic}:unfence"): Route(Action.UNFENCE, "/topics/orders:unfence", REASON),
     ("POST", "/topics/{topic}/dead:resend"): Route(
         Action.SEND, "/topics/orders/dead:resend", {"slot": 0, "id": "a", "content": "b", **REASON}, also=READ

@@ -244,6 +244,25 @@ def test_a_schedule_is_deleted_with_a_reason(stack: Stack, open_page: Callable[.
     expect(schedules).to_be_hidden()
 
 
+def test_an_old_form_of_a_schedule_undoes_nothing(stack: Stack, open_page: Callable[..., Page]) -> None:
+    stack.manage(MAKE_SCHEDULE)
+    page = open_page("/reconciliation/", "admin")
+    schedules = page.get_by_role("region", name="Schedules")
+    schedules.get_by_role("button", name="Edit").click()
+    stack.manage(
+        "from console.models import PipelineSchedule as S; s = S.objects.get(); s.every_ms = 3_600_000; s.save()"
+    )
+    dialog = page.get_by_role("dialog")
+    page.problems.clear()  # type: ignore[attr-defined]
+    dialog.get_by_role("button", name="Save").click()
+    expect(dialog.get_by_role("alert")).to_have_text("Somebody else has changed this meanwhile: open it again.")
+    page.problems.clear()  # type: ignore[attr-defined]  # the refusal, which Chromium writes down
+    dialog.get_by_role("button", name="Back").click()
+    expect(schedules).to_contain_text("every 1 h")
+    stack.manage(f"{SCHEDULE}; S.objects.all().delete()")
+
+
+SCHEDULE = "from console.models import PipelineSchedule as S"
 MAKE_SCHEDULE = """
 from console.models import PipelineSchedule
 PipelineSchedule.objects.all().delete()

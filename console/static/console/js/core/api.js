@@ -16,6 +16,8 @@ const SENTENCES = {
   no_such_version: gettext("This topic was deleted."),
   topic_exists: gettext("A topic of this name is there already."),
   due_in_the_past: gettext("That time has gone by already; choose a later one."),
+  changed_meanwhile: gettext("Somebody else has changed this meanwhile: open it again."),
+  route_changed: gettext("Somebody else has changed this meanwhile: open it again."),
   version_conflict: gettext("Somebody else has changed this topic meanwhile."),
 };
 
@@ -122,17 +124,19 @@ export const put = (path, query, body, etag) =>
  * @template Answer
  * @param {string} path
  * @param {object} body
+ * @param {string} [etag] of what was seen, where somebody else may have changed it since
  * @returns {Promise<Answer>}
  */
-export const patch = (path, body) => once("PATCH", path, {}, body, {});
+export const patch = (path, body, etag) => once("PATCH", path, {}, body, etag ? { "If-Match": etag } : {});
 
 /**
  * @template Answer
  * @param {string} path
  * @param {Query} query
+ * @param {string} [etag] as of `patch`
  * @returns {Promise<Answer>}
  */
-export const remove = (path, query) => once("DELETE", path, query, undefined, {});
+export const remove = (path, query, etag) => once("DELETE", path, query, undefined, etag ? { "If-Match": etag } : {});
 
 /** An address below /api/v1, for downloads as well; empty query values are left out. */
 export function address(/** @type {string} */ path, query = /** @type {Query} */ ({})) {

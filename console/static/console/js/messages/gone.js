@@ -11,6 +11,7 @@ const ENDED = {
   dropped: gettext("Dropped %(time)s"),
   expired: gettext("Expired %(time)s"),
   outdated: gettext("Outdated %(time)s: a newer version had been handed out"),
+  lost: gettext("Lost with the server's data, as was found %(time)s"),
 };
 
 /** How one record of the id ended, or where it was last seen: the record comes a moment after the queue. */

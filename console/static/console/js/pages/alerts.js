@@ -12,6 +12,7 @@ import { atOnce } from "../parts/atonce.js";
 import { Choice } from "../parts/choice.js";
 import { LiveList } from "../parts/livelist.js";
 import { problemPlace } from "../parts/problemnames.js";
+import { Together } from "../parts/together.js";
 import { putOnScreen } from "../screens/putonscreen.js";
 
 const { alert_receiver: mayDefine } = page.grants.actions;
@@ -142,7 +143,7 @@ const list = new LiveList({
     [gettext("Actions")],
   ],
   empty: ["notifications", gettext("No alerts"), gettext("Nothing is wrong by any rule, or was.")],
-  shown: () => showRest(),
+  shown: () => below.wait(showRest()),
 });
 
 async function showRest() {
@@ -153,6 +154,7 @@ async function showRest() {
   }
 }
 
+const below = new Together(list, [silences.element, receivers]);
 const refresh = () => list.restart();
 
 /**
@@ -173,6 +175,5 @@ replace(
     h("div", { class: "rc-status" }, list.asOf),
   ),
   list.element,
-  silences.element,
-  receivers,
+  below.element,
 );

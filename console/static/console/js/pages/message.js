@@ -19,6 +19,7 @@ const SYMBOLS = {
   dropped: "delete",
   expired: "timer_off",
   outdated: "history",
+  lost: "error",
 };
 
 if (page.topic.kind === "stream") await showEntries();

@@ -13,6 +13,7 @@ import { guardedButton } from "../parts/guardedbutton.js";
 import { LiveList } from "../parts/livelist.js";
 import { outboxDialog } from "../parts/outboxdialog.js";
 import { OutboxTable } from "../parts/outboxtable.js";
+import { Together } from "../parts/together.js";
 
 /** @typedef {import("../parts/outboxdialog.js").Which} Which */
 
@@ -192,7 +193,7 @@ const list = new LiveList({
     gettext("Nothing here"),
     gettext("What an application sends in a transaction of this database passes through here after its commit."),
   ],
-  shown: () => showFigures(),
+  shown: () => below.wait(showFigures()),
 });
 
 async function showFigures() {
@@ -204,9 +205,6 @@ async function showFigures() {
   }
 }
 
-replace(
-  byId("rc-page"),
-  table.element,
-  h("div", { class: "rc-head" }, state.element, all, h("div", { class: "rc-status" }, list.asOf)),
-  list.element,
-);
+const head = h("div", { class: "rc-head" }, state.element, all, h("div", { class: "rc-status" }, list.asOf));
+const below = new Together(list, [table.element, head, list.element]);
+replace(byId("rc-page"), below.element);

@@ -7,6 +7,7 @@ import { page } from "../core/page.js";
 import { fill, gettext, ngettext } from "../core/text.js";
 import { onThemeChange } from "../core/theme.js";
 import { guardedLink } from "../parts/guardedbutton.js";
+import { acceptButton } from "../parts/lostdata.js";
 import { problemPlace } from "../parts/problemnames.js";
 import { showProblems } from "../parts/problems.js";
 import { showInTab } from "../parts/tabsign.js";
@@ -108,7 +109,7 @@ function render() {
   table.look();
   byId("rc-page").classList.remove("rc-waiting");
   for (const tile of tiles) tile.update(frame.totals);
-  if (frame.problems.length) showProblems(problemList, frame.problems, problemPlace);
+  if (frame.problems.length) showProblems(problemList, frame.problems, problemPlace, acceptButton);
   else showNone(frame.totals.acknowledged);
   showServer(frame);
   // Every worker has a group of its own of a broadcast: those are on the page of their stream.

@@ -11,6 +11,7 @@ import { atOnce } from "../parts/atonce.js";
 import { Choice } from "../parts/choice.js";
 import { guardedButton } from "../parts/guardedbutton.js";
 import { LiveList, nameCell, showStart } from "../parts/livelist.js";
+import { Together } from "../parts/together.js";
 import { CalendarCard } from "../runs/calendarcard.js";
 import { CleanCard } from "../runs/cleancard.js";
 import { askErasure } from "../runs/erase.js";
@@ -89,18 +90,15 @@ const list = new LiveList({
     gettext("No runs yet"),
     gettext("A reconciliation says whether every message did what it should, for topics whose journal is on."),
   ],
-  shown: () => showRest(),
+  shown: () => below.wait(showRest()),
 });
 
+const below = new Together(list, [schedules, calendar.element, clean.element, letGo.element, charts.element]);
 replace(
   byId("rc-page"),
   h("div", { class: "rc-head" }, start, erase, kind.element, h("div", { class: "rc-status" }, list.asOf)),
   list.element,
-  schedules,
-  calendar.element,
-  clean.element,
-  letGo.element,
-  charts.element,
+  below.element,
 );
 
 function begun(/** @type {Api.Run | Api.Schedule} */ found, /** @type {boolean} */ scheduled) {
@@ -109,9 +107,10 @@ function begun(/** @type {Api.Run | Api.Schedule} */ found, /** @type {boolean} 
 }
 
 async function showRest() {
-  calendar.load();
-  clean.load();
-  letGo.load();
+  await Promise.all([calendar.load(), clean.load(), letGo.load(), showPlanned()]);
+}
+
+async function showPlanned() {
   try {
     const [planned, trend] = await Promise.all([get("reconciliations/schedules"), get("reconciliations/trend")]);
     showSchedules(planned.schedules);

@@ -53,7 +53,8 @@ export class LiveList {
     const parts = [this.scroll, this.nothing, this.more];
     for (const part of parts) part.hidden = true;
     this.element = h("section", { class: "rc-card rc-flush", "aria-label": label }, parts);
-    this.load();
+    /** Over after the first answer, or failure. */
+    this.first = this.load();
   }
 
   /** Other rows are asked for from now on. */

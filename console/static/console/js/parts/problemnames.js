@@ -7,6 +7,7 @@ import { CHIPS } from "./problems.js";
 const PROBLEMS = {
   worker_lost: gettext("Worker lost"),
   zookeeper_away: gettext("No connection to ZooKeeper"),
+  data_lost: gettext("The server's data was lost"),
   memory: gettext("Redis is nearly full"),
   eviction: gettext("Redis may delete messages"),
   unreadable_topic: gettext("Topic cannot be read"),
@@ -31,6 +32,7 @@ export function problemPlace({ code, topic, values = {} }) {
   if (FLEET.includes(code)) return `${page.root}workers/`;
   if (code === "outbox_parked" && values.database)
     return `${page.root}outbox/?state=parked&database=${values.database}`;
+  if (code === "data_lost") return `${page.root}reconciliation/`;
   if (code === "recurring_failing") return `${page.root}recurring/`;
   if (code.startsWith("route_")) return `${page.root}routes/`;
   if (code.startsWith("outbox_")) return `${page.root}outbox/`;

@@ -158,6 +158,20 @@ const SENTENCES = {
       route: v.route,
       n: count(v.waiting),
     }),
+  data_lost: (/** @type {Record<string, any>} */ v) =>
+    v.back_ms === null
+      ? fill(
+          gettext(
+            "Redis holds other data than before: what it held at %(seen)s is gone. Restore it from the archive, or accept what is there.",
+          ),
+          { seen: dateTime(v.seen_ms) },
+        )
+      : fill(
+          gettext(
+            "Redis went back to its data of %(back)s: what was done from then until %(seen)s is lost. Restore it from the archive, or accept what is there.",
+          ),
+          { back: dateTime(v.back_ms), seen: dateTime(v.seen_ms) },
+        ),
   memory: (/** @type {Record<string, any>} */ v) =>
     fill(gettext("Redis uses %(share)s percent of its memory limit."), v),
 };

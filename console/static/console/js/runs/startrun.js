@@ -69,7 +69,8 @@ export function askSchedule(/** @type {Api.Schedule} */ known, /** @type {() => 
     reason: "optional",
     focus: form.every,
     submit: async ({ reason }) => {
-      await patch(`reconciliations/schedules/${known.id}`, { ...form.values(), every_ms: form.everyMs(), reason });
+      const body = { ...form.values(), every_ms: form.everyMs(), reason };
+      await patch(`reconciliations/schedules/${known.id}`, body, known.etag);
       done();
     },
   });

@@ -1,0 +1,73 @@
+"""What the record says of messages whose server has lost them: no more than is known.
+
+Of data that is gone everything that waited, was in flight or dead is *lost*. Where the server went back to older data,
+what was recorded after that is *unknown*: it may be there as it was. What the journals tell next is true again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.db.models import Case, CharField, F, Q, QuerySet, Value, When
+
+from console.models import DataLoss, MessageRecord
+from console.query_parts import in_parts
+
+State = MessageRecord.State
+OPEN = (State.DELAYED, State.READY, State.RETRYING, State.HELD, State.IN_FLIGHT, State.DEAD)
+AT_ONCE = 2_000
+_WHERE_IT_WAS = Case(
+    When(in_flight=True, then=Value(State.IN_FLIGHT.value)),
+    When(~Q(queued=""), then=F("queued")),
+    When(dead=True, then=Value(State.DEAD.value)),
+    output_field=CharField(),
+)
+"""As `Life.where`."""
+
+
+def due() -> list[DataLoss]:
+    """Losses that the record does not tell of yet, or that were none and it still tells of."""
+    returned = Q(how=DataLoss.How.RETURNED)
+    return list(DataLoss.objects.filter((Q(marked=False) & ~returned) | (Q(marked=True) & returned)).order_by("pk"))
+
+
+def tell(loss: DataLoss, created_ms: Mapping[str, int]) -> int:
+    """Brings the record up to date with a loss; returns of how many messages. `created_ms`: of the topics there now."""
+    changed = _bring_back(loss) if loss.how == DataLoss.How.RETURNED else _mark(loss, created_ms)
+    DataLoss.objects.filter(pk=loss.pk).update(marked=loss.how != DataLoss.How.RETURNED)
+    return changed
+
+
+def _mark(loss: DataLoss, created_ms: Mapping[str, int]) -> int:
+    changed = 0
+    for topic in MessageRecord.objects.order_by("topic").values_list("topic", flat=True).distinct():
+        rows = MessageRecord.objects.filter(topic=topic, state__in=OPEN)
+        if loss.back_ms is not None:
+            unsure = rows.filter(updated_ms__gt=loss.back_ms, updated_ms__lte=loss.seen_ms)
+            changed += _update(unsure, state=State.UNKNOWN)
+            continue
+        if topic in created_ms:  # what was recorded since it is there again is of the data that is there now
+            rows = rows.filter(updated_ms__lt=max(created_ms[topic], loss.seen_ms + 1))
+        changed += _update(rows, state=State.LOST, ended_ms=loss.found_ms)
+    return changed
+
+
+def _bring_back(loss: DataLoss) -> int:
+    """What was there is there again; of what has been told of since, that stands."""
+    lost = MessageRecord.objects.filter(state=State.LOST, ended_ms=loss.found_ms)
+    if loss.back_ms is not None:
+        lost = MessageRecord.objects.filter(
+            state=State.UNKNOWN, updated_ms__gt=loss.back_ms, updated_ms__lte=loss.seen_ms
+        )
+    placed = lost.filter(Q(in_flight=True) | Q(dead=True) | ~Q(queued=""))
+    return _update(placed, state=_WHERE_IT_WAS, ended_ms=None)
+
+
+def _update(rows: QuerySet[MessageRecord], **values: Any) -> int:
+    """Some at a time, so that nobody waits for the database meanwhile."""
+    changed = 0
+    while keys := list(rows.values_list("pk", flat=True)[:AT_ONCE]):
+        for some in in_parts(keys):
+            changed += MessageRecord.objects.filter(pk__in=some).update(**values)
+    return changed

@@ -1,0 +1,49 @@
+"""The mark by which the keeper knows the server's data again: a hash in Redis, with a word, a count and a time.
+
+A server that lost its data has no mark, another one has another word, and one that went back has a lower count.
+"""
+
+from __future__ import annotations
+
+import uuid
+from typing import NamedTuple
+
+from console.snapshots.store import with_own_type
+from rmq_core.protocol.keys import Keyspace
+from rmq_core.protocol.scripts import Operation
+from rmq_core.queries.present import now_ms
+
+
+class DataMark(NamedTuple):
+    """`at_ms`: when it was counted last, by the server's clock."""
+
+    word: str
+    counted: int
+    at_ms: int
+
+
+class Found(NamedTuple):
+    """What is there now, and when everything was restored out of an archive."""
+
+    mark: DataMark | None
+    now_ms: int
+    restored_ms: int | None
+
+
+def read(keyspace: Keyspace, key: str) -> Operation[Found]:
+    """What cannot be read is no mark."""
+    (values,) = yield from with_own_type(key, [("HMGET", key, "word", "count", "at_ms")])
+    (restored,) = yield [("GET", keyspace.restored)]
+    now = yield from now_ms(keyspace)
+    try:
+        mark = DataMark(values[0].decode(), int(values[1]), int(values[2]))
+    except (AttributeError, TypeError, ValueError):
+        mark = None
+    return Found(mark, now, int(restored) if restored is not None and restored.isdigit() else None)
+
+
+def count(key: str, at_ms: int) -> Operation[DataMark]:
+    """Counts on; makes the mark where there is none. Two that make it at once have the same. Raises `ServerFull`."""
+    commands = [("HSETNX", key, "word", uuid.uuid4().hex), ("HINCRBY", key, "count", 1), ("HSET", key, "at_ms", at_ms)]
+    _, counted, _, word = yield from with_own_type(key, [*commands, ("HGET", key, "word")])
+    return DataMark(word.decode(), int(counted), at_ms)

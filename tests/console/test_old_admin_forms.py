@@ -1,0 +1,137 @@
+"""Of two who have a form of the admin open, the later one does not undo what the earlier one has written."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Group, User
+from django.db import models
+from django.test import Client
+from django.urls import reverse
+
+from console.errors import ChangedMeanwhile
+from console.models import AlertRule, AuditEntry, RecurringMessage, Screen, TopicScope
+from console.usecases import alerts, recurring, scopes, screens
+from console.usecases.actor import Actor
+from tests.console.api.conftest import Caller, make_token
+from tests.console.conftest import Queue
+
+pytestmark = pytest.mark.django_db
+RULE = {
+    "name": "late", "problem": "lagging", "comparison": "above", "topics": "*", "for_ms": "0", "severity": "warning",
+    "fire_after": "1", "resolve_after": "1",
+}  # fmt: skip
+TICK = {
+    "name": "tick", "topic": "orders", "content": "{}", "when": "in_ms", "value": "1", "every_ms": "60000",
+    "time_zone": "UTC", "jitter_ms": "0", "misfire": "once",
+}  # fmt: skip
+WALL = {"name": "wall", "panels": "figures", "rotate_s": "20", "theme": "auto"}
+FORMS: dict[type[models.Model], tuple[dict[str, str], str]] = {
+    AlertRule: (RULE, "description"),
+    RecurringMessage: (TICK, "description"),
+    Screen: (WALL, "title"),
+    TopicScope: ({}, "patterns"),
+}
+"""What is sent, and the field that both change."""
+PUT: dict[type[models.Model], Callable[..., Any]] = {
+    AlertRule: alerts.put_rule, RecurringMessage: recurring.put, Screen: screens.put, TopicScope: scopes.put,
+}  # fmt: skip
+
+
+@pytest.fixture
+def admin(queue: Queue, as_role: Callable[..., Client]) -> Client:
+    queue.topic()
+    AlertRule.objects.all().delete()
+    return as_role("Admin")
+
+
+def made(model: type[models.Model], admin: Client) -> tuple[Any, dict[str, str]]:
+    """A row, and what its form sends."""
+    values, field = FORMS[model]
+    if model is TopicScope:
+        values = {"group": str(Group.objects.get(name="Editor").pk)}
+    values = {**values, field: "a"}
+    answer = admin.post(reverse(f"console_admin:console_{model.__name__.lower()}_add"), values)
+    assert answer.status_code == 302, answer.content.decode()
+    return model._default_manager.get(), values
+
+
+@pytest.mark.parametrize("model", FORMS)
+def test_the_later_one_is_told(admin: Client, model: type[models.Model]) -> None:
+    row, values = made(model, admin)
+    _, field = FORMS[model]
+    at = reverse(f"console_admin:console_{model.__name__.lower()}_change", args=[row.pk])
+
+    def opened() -> dict[str, str]:
+        (begun,) = re.findall('name="begun" value="([^"]+)"', admin.get(at).content.decode())
+        return {"begun": html.unescape(begun)}
+
+    old = opened()
+    assert admin.post(at, values | old | {field: "first"}).status_code == 302
+    for begun in (old, {}, {"begun": "x"}):
+        answer = admin.post(at, values | begun | {field: "second"})
+        assert answer.status_code == 200 and "Somebody else has changed this meanwhile" in answer.content.decode()
+    row.refresh_from_db()
+    assert getattr(row, field) == "first"
+    assert admin.post(at, values | opened() | {field: "second"}).status_code == 302
+    row.refresh_from_db()
+    assert getattr(row, field) == "second"
+
+
+@pytest.mark.parametrize("model", FORMS)
+def test_of_two_at_once_the_later_one_is_refused(admin: Client, model: type[models.Model]) -> None:
+    """Both have read it before either has written: that is in the audit as refused."""
+    row, _ = made(model, admin)
+    _, field = FORMS[model]
+    other = model._default_manager.get(pk=row.pk)
+    actor = Actor(admin_user())
+    setattr(other, field, "first")
+    PUT[model](actor, other)
+    setattr(row, field, "second")
+    with pytest.raises(ChangedMeanwhile):
+        PUT[model](actor, row)
+    row.refresh_from_db()
+    assert getattr(row, field) == "first"
+    last = AuditEntry.objects.order_by("-id").first()
+    assert last is not None and last.result == "refused"
+
+
+def admin_user() -> Any:
+    return User.objects.get(username="admin")
+
+
+@pytest.mark.parametrize(
+    ("model", "path"), [(AlertRule, "/alerts/rules/late"), (RecurringMessage, "/recurring/tick")], ids=["rule", "tick"]
+)
+def test_over_rest_who_says_what_was_seen_undoes_nothing(admin: Client, model: type[models.Model], path: str) -> None:
+    row, _ = made(model, admin)
+    editor = Caller(make_token("Editor")[0])
+    seen = editor.get(path)["ETag"]
+    editor.ok("PATCH", path, {"description": "first"}, If_Match=seen)
+    refused = editor("PATCH", path, {"description": "second"}, If_Match=seen)
+    assert (refused.status_code, refused.json()["code"]) == (412, "changed_meanwhile")
+    assert editor("PATCH", path, {"description": "second"}, If_Match="x").status_code == 422
+    row.refresh_from_db()
+    assert row.description == "first"
+    editor.ok("PATCH", path, {"description": "second"}, If_Match=editor.get(path)["ETag"])
+    editor.ok("PATCH", path, {"description": "third"})
+
+
+def test_schedules_and_routes_over_rest(admin: Client, queue: Queue) -> None:
+    queue.topic("mail")
+    editor = Caller(make_token("Editor")[0])
+    one = editor.ok("POST", "/reconciliations/schedules", {"every_ms": 3_600_000}, status=201)
+    path = f"/reconciliations/schedules/{one['id']}"
+    editor.ok("PATCH", path, {"every_ms": 60_000}, If_Match=one["etag"])
+    refused = editor("PATCH", path, {"every_ms": 120_000}, If_Match=one["etag"])
+    assert refused.status_code == 412 and editor.ok("GET", path)["every_ms"] == 60_000
+    route = {"source": "orders", "targets": [{"topic": "mail"}]}
+    editor.ok("PUT", "/routes/r", route, status=201)
+    old = editor.get("/routes/r")["ETag"]
+    editor.ok("POST", "/routes/r:pause", {})
+    assert editor("DELETE", "/routes/r?reason=x", If_Match=old).status_code == 412
+    assert editor("DELETE", "/routes/r?reason=x", If_Match=editor.get("/routes/r")["ETag"]).status_code == 204
