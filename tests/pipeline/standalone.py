@@ -56,9 +56,9 @@ def bare_python(folder: Path) -> Path:
 
 
 class Standalone:
-    """``with Standalone(environment) as cluster:`` jobs go to ``cluster.url``."""
+    """``with Standalone(environment) as cluster:`` jobs go to ``cluster.url``; executors take a core each, or more."""
 
-    def __init__(self, environment: dict[str, str]) -> None:
+    def __init__(self, environment: dict[str, str], cores: int = 1) -> None:
         java = find_java().environment
         daemon = {"SPARK_DAEMON_MEMORY": "256m", "SPARK_DAEMON_JAVA_OPTS": BRIEF}
         env = environment | java | daemon
@@ -67,7 +67,7 @@ class Standalone:
         self.work = self._folders[1].path / "work"
         program = spark_home() / "bin" / "spark-class"
         here = ["--host", LOOPBACK, "--webui-port", "0"]
-        worker = [*here, "--cores", "1", "--memory", "1g", "--work-dir", self.work, self.url]
+        worker = [*here, "--cores", str(cores), "--memory", f"{cores}g", "--work-dir", self.work, self.url]
         self._master = ServerProcess(
             "the Spark master", [program, f"{_DEPLOY}.master.Master", *here, "--port", str(port)], self._folders[0],
             env=env,
@@ -96,6 +96,11 @@ class Standalone:
             process.stop()
         for folder in self._folders:
             folder.discard()
+
+    @property
+    def worker_pid(self) -> int:
+        """Of the process below which executors run."""
+        return self._worker.pid
 
     def applications(self) -> list[str]:
         """What has run on the worker's executors, in order."""

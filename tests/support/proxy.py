@@ -36,6 +36,8 @@ class TcpProxy:
         self._stall_at: bytes | None = None
         self._stall_after = 0
         self.stalled = threading.Event()
+        self.stalled_by = 0
+        """The client's port from which that request came."""
         self._open = True
         self._listener = self._listen(0)
         self.port: int = self._listener.getsockname()[1]
@@ -133,7 +135,7 @@ class TcpProxy:
 
     def _requests(self, link: _Link) -> None:
         while data := link.receive(link.client):
-            self._look(data)
+            self._look(data, link)
             self._hold()
             with self._lock:
                 if self._drop is not None and self._drop in data:
@@ -151,12 +153,13 @@ class TcpProxy:
             link.send(link.client, data)
         self._forget(link)
 
-    def _look(self, data: bytes) -> None:
+    def _look(self, data: bytes, link: _Link) -> None:
         with self._lock:
             if self._stall_at is not None and self._stall_at in data:
                 self._stall_after -= 1
                 if not self._stall_after:
                     self._stall_at = None
+                    self.stalled_by = link.client.getpeername()[1]
                     self._flowing.clear()
                     self.stalled.set()
 
