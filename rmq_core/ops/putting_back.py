@@ -49,8 +49,10 @@ class Done(NamedTuple):
 
 def begin(keyspace: Keyspace, topics: Iterable[Topic], restore: str) -> Operation[None]:
     """Has every slot know that this restore is under way, and no other."""
-    for key in _places(keyspace, topics):
-        yield [("DEL", key), ("HSET", key, _RESTORE, restore), ("PEXPIRE", key, KNOWN_MS)]
+    for some in batches(_places(keyspace, topics)):
+        yield [("DEL", key) for key in some]
+        yield [("HSET", key, _RESTORE, restore) for key in some]
+        yield [("PEXPIRE", key, KNOWN_MS) for key in some]
 
 
 def end(keyspace: Keyspace, topics: Iterable[Topic]) -> Operation[None]:

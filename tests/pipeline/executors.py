@@ -20,7 +20,7 @@ PATIENCE_S = 600
 def running(cluster: Standalone) -> list[int]:
     """The executors that there are."""
     found = []
-    for pid in descendants(cluster.worker_pid):
+    for pid in cluster.descendants():
         with contextlib.suppress(OSError):
             if PROGRAM in Path(f"/proc/{pid}/cmdline").read_bytes():
                 found.append(pid)

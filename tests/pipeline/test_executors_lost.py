@@ -17,10 +17,12 @@ import pytest
 
 from console.supervise.child import Child
 from rmq_core import RMQ, PriorityMessage, Topic, TopicKind
+from rmq_core.embedded.ports import LOOPBACK
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.journal import reader
 from rmq_core.model.topic import Journal
 from rmq_core.pipeline.archive_files import archive_files
+from rmq_core.pipeline.sentences import ATTEMPTS, LOST
 from rmq_core.protocol.scripts import script
 from tests.pipeline import executors
 from tests.pipeline.standalone import Standalone, bare_python, without_java
@@ -31,6 +33,7 @@ from tests.support.waiting import wait_until
 ROOT = Path(__file__).parents[2]
 JOB_S = 1_200
 SLOTS, MESSAGES = 4, 80
+HOSTS = (LOOPBACK, "127.0.0.2")  # Spark copies no task on the machine that has it
 HOUR_MS = 3_600_000
 USUAL = spark.SETTINGS | {
     "spark.executor.memory": "512m",
@@ -57,6 +60,8 @@ COPIES_AT_ONCE = {
     "spark.speculation.minTaskRuntime": "100ms",
     "spark.speculation.task.duration.threshold": "1s",  # of a task that is alone, too
     "spark.speculation.efficiency.enabled": "false",
+    "spark.eventLog.enabled": "true",
+    "spark.eventLog.compress": "false",
 }
 READS, SCANS = b"XRANGE", b"ZSCAN"
 LOOKS, PUTS = script("presence").sha.encode(), script("put_back").sha.encode()
@@ -68,10 +73,10 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Standalo
     folder = tmp_path_factory.mktemp("cluster")
     environment = without_java(folder / "bin")
     python = bare_python(folder / "python")
-    with Standalone(environment, cores=2) as made:
+    with Standalone(environment, HOSTS) as made:
         yield (
             made,
-            os.environ | {"SPARK_MASTER": made.url, "PYSPARK_PYTHON": str(python), "SPARK_LOCAL_IP": "127.0.0.1"},
+            os.environ | {"SPARK_MASTER": made.url, "PYSPARK_PYTHON": str(python), "SPARK_LOCAL_IP": LOOPBACK},
         )
 
 
@@ -280,3 +285,109 @@ def test_an_executor_is_killed_at_work(
         assert held(client)["alive"] + Counter(done) == wanted["alive"]
         assert back(client) == wanted["alive"] + wanted["dead"]
         assert (printed["restored"], printed["present"]) == (sum(back(client).values()), 0)
+
+
+def test_jobs_that_spark_gives_up_say_so_and_go_on_the_next_time(
+    cluster: Any, start: Start, client: RMQ, proxy: TcpProxy, server: EmbeddedRedis, tmp_path: Path
+) -> None:
+    """Each try loses its executor."""
+    live(client)
+    kept, reports = tmp_path / "archive", tmp_path / "reports"
+
+    def lose_all(command: bytes, nth: int = 1) -> None:
+        for _ in range(ATTEMPTS):
+            executor, _ = executors.stalled_at(cluster[0], proxy, command, nth)
+            executors.kill(executor)
+            proxy.flow()
+
+    with start(FEW_TRIES) as program:
+        program.begin("archive", "--archive", kept)
+        lose_all(READS)
+        assert program.said() == f"the archive stopped: {LOST}"
+        assert archive_files(str(kept)) == []
+        program.begin("archive", "--archive", kept)
+        assert program.done()["rows"] == sum(told(client).values())
+        assert archived(kept) == told(client)
+        wanted = held(client)
+        harm(client)
+        compare = ["reconcile", "--archive", kept, "--reports", reports, "--run"]
+        program.begin(*compare, "torn")
+        lose_all(LOOKS)
+        assert program.said() == f"the reconciliation stopped: {LOST}"
+        assert not (reports / "torn" / "summary.json").exists()
+        assert not (reports / "torn" / "work").exists(), "what the queues held"
+        for run in ("torn", "again"):
+            program.begin(*compare, run)
+            program.done()
+        assert report(reports, "torn") == report(reports, "again")
+        assert len(report(reports, "torn")[1]) == 2 * SLOTS
+        server.client().flushall()
+        program.begin("restore", "--archive", kept)
+        lose_all(PUTS)
+        assert program.said() == f"the restore stopped: {LOST}"
+        finished = finish(client)
+        assert finished
+        program.begin("restore", "--archive", kept)
+        program.done()
+        assert held(client)["alive"] + Counter(finished) == wanted["alive"]
+        assert back(client) == wanted["alive"] + wanted["dead"]
+
+
+def test_copies_of_tasks_change_nothing(
+    cluster: Any, start: Start, client: RMQ, proxy: TcpProxy, server: EmbeddedRedis, tmp_path: Path
+) -> None:
+    live(client)
+    kept, reports, events = tmp_path / "archive", tmp_path / "reports", tmp_path / "events"
+    events.mkdir()
+    with start(COPIES_AT_ONCE | {"spark.eventLog.dir": events.as_uri()}) as program:
+        program.begin("archive", "--archive", kept)
+        executor, _ = executors.stalled_at(cluster[0], proxy, READS)
+        paused = executors.pause(executor)
+        proxy.flow()
+        assert program.done()["rows"] == sum(told(client).values())
+        assert archived(kept) == told(client)
+        executors.go_on(paused)
+        wanted = held(client)
+        harm(client)
+        compare = ["reconcile", "--archive", kept, "--reports", reports, "--run"]
+        program.begin(*compare, "first")
+        executor, _ = executors.stalled_at(cluster[0], proxy, SCANS)
+        paused = executors.pause(executor)
+        proxy.flow()
+        program.until("journals")
+        executors.go_on(paused)
+        _, python = executors.stalled_at(cluster[0], proxy, LOOKS)
+        executors.pause(python)
+        proxy.flow()
+        program.done()
+        executors.go_on({python})
+        program.begin(*compare, "second", "--from-scratch")
+        program.done()
+        assert report(reports, "first") == report(reports, "second")
+        assert len(report(reports, "first")[1]) == 2 * SLOTS
+        assert archived(kept) == told(client)
+        server.client().flushall()
+        program.begin("restore", "--archive", kept)
+        _, python = executors.stalled_at(cluster[0], proxy, PUTS, 2)
+        port = proxy.stalled_by
+        executors.pause(python)
+        proxy.flow()
+        program.done()
+        assert held(client) == wanted
+        done = finish(client)
+        executors.go_on({python})
+        wait_until(lambda: not executors.has_port(python, port), what="the slow task to end")
+        assert (held(client)["alive"], done) == (Counter(), set(wanted["alive"])), "what is done stays done"
+        assert back(client) == wanted["alive"] + wanted["dead"]
+    copies = [each for each in tasks(events) if each["Task Info"]["Speculative"]]
+    assert len(copies) >= 4
+
+
+def tasks(events: Path) -> list[Any]:
+    """Of all that Spark has begun."""
+    found = []
+    for file in events.rglob("*"):
+        if file.is_file() and not file.name.startswith("."):
+            several = map(json.loads, file.read_text().splitlines())
+            found += [each for each in several if each["Event"] == "SparkListenerTaskStart"]
+    return found
