@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 from tests.pipeline.standalone import Standalone
@@ -35,13 +36,35 @@ def stalled_at(cluster: Standalone, proxy: TcpProxy, command: bytes, nth: int = 
     while True:
         wait_until(proxy.stalled.is_set, timeout_s=PATIENCE_S, what=f"a task to send {command!r}")
         sent[proxy.stalled_by] += 1
-        if sent[proxy.stalled_by] >= nth:
-            for executor in running(cluster):
-                for pid in descendants(executor):
-                    if has_port(pid, proxy.stalled_by):
-                        return executor, pid
+        if sent[proxy.stalled_by] >= nth and (found := _whose(cluster, proxy.stalled_by)):
+            return found
         proxy.stall_at(command)
         proxy.flow()  # it was the job itself, or another task
+
+
+def kill_each(cluster: Standalone, proxy: TcpProxy, command: bytes, until: Callable[[], bool]) -> None:
+    """Kills every executor that sends that command."""
+
+    def look() -> str:
+        return "over" if until() else "stalled" if proxy.stalled.is_set() else ""
+
+    proxy.stall_at(command)
+    while wait_until(look, timeout_s=PATIENCE_S, what=f"a task to send {command!r}, or the end") != "over":
+        if found := _whose(cluster, proxy.stalled_by):
+            kill(found[0])
+        proxy.stall_at(command)
+        proxy.flow()
+    proxy.stall_at(None)
+    proxy.flow()
+
+
+def _whose(cluster: Standalone, port: int) -> tuple[int, int] | None:
+    """The executor, and its Python, that is connected from there."""
+    for executor in running(cluster):
+        for pid in descendants(executor):
+            if has_port(pid, port):
+                return executor, pid
+    return None
 
 
 def has_port(pid: int, port: int) -> bool:
@@ -65,16 +88,12 @@ def kill(executor: int) -> None:
     wait_until(lambda: not Path(f"/proc/{executor}").exists(), what="the executor to be gone")
 
 
-def pause(executor: int) -> set[int]:
-    """Stops it and its Pythons; gives all of them, to be continued."""
-    several = {executor, *descendants(executor)}
-    for pid in several:
-        os.kill(pid, signal.SIGSTOP)
-    return several
+def pause(python: int) -> None:
+    """Stops a task's Python. Its executor goes on: others read from that what they need to do the task instead."""
+    os.kill(python, signal.SIGSTOP)
 
 
-def go_on(several: set[int]) -> None:
-    """Continues what was paused, as far as it is still there."""
-    for pid in several:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGCONT)
+def go_on(python: int) -> None:
+    """Continues what was paused, if it is still there."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(python, signal.SIGCONT)

@@ -69,8 +69,9 @@ class TcpProxy:
         """Let nothing pass in either direction, until ``flow()``; connections stay open."""
         self._flowing.clear()
 
-    def stall_at(self, command: bytes, nth: int = 1) -> None:
-        """``stall()`` when the ``nth`` request comes that contains ``command``; ``stalled`` is set then."""
+    def stall_at(self, command: bytes | None, nth: int = 1) -> None:
+        """``stall()`` when the ``nth`` request comes that contains ``command``; ``stalled`` is set then. None: at
+        none."""
         with self._lock:
             self._stall_at, self._stall_after = command, nth
 
