@@ -132,7 +132,8 @@ class Program:
             lambda: self.child.next_line(0.1) or not self.child.is_running, timeout_s=JOB_S, what="the job's next word"
         )
         assert isinstance(line, str), self._errors.read_text()[-4_000:]
-        return json.loads(line)
+        printed: dict[str, Any] = json.loads(line)
+        return printed
 
     def until(self, stage: str) -> None:
         """Waits for a stage to begin."""
