@@ -346,17 +346,20 @@ def test_copies_of_tasks_change_nothing(
 
     with start(COPIES_AT_ONCE | {"spark.eventLog.dir": events.as_uri()}) as program:
         program.begin("archive", "--archive", kept)
-        slow = [delay_one(READS)]
+        slow = delay_one(READS)
         assert program.done()["rows"] == sum(told(client).values())
         assert archived(kept) == told(client)
+        executors.go_on(slow)  # until then its executor does nothing else
         wanted = held(client)
         harm(client)
         compare = ["reconcile", "--archive", kept, "--reports", reports, "--run"]
         program.begin(*compare, "first")
-        slow += [delay_one(SCANS), delay_one(LOOKS)]
+        slow = delay_one(SCANS)
+        program.until("journals")
+        executors.go_on(slow)
+        slow = delay_one(LOOKS)
         program.done()
-        for python in slow:
-            executors.go_on(python)
+        executors.go_on(slow)
         program.begin(*compare, "second", "--from-scratch")
         program.done()
         assert report(reports, "first") == report(reports, "second")
@@ -364,13 +367,13 @@ def test_copies_of_tasks_change_nothing(
         assert archived(kept) == told(client)
         server.client().flushall()
         program.begin("restore", "--archive", kept)
-        python = delay_one(PUTS, 2)
+        slow = delay_one(PUTS, 2)
         port = proxy.stalled_by
         program.done()
         assert held(client) == wanted
         done = finish(client)
-        executors.go_on(python)
-        wait_until(lambda: not executors.has_port(python, port), what="the slow task to end")
+        executors.go_on(slow)
+        wait_until(lambda: not executors.has_port(slow, port), what="the slow task to end")
         assert (held(client)["alive"], done) == (Counter(), set(wanted["alive"])), "what is done stays done"
         assert back(client) == wanted["alive"] + wanted["dead"]
     copies = [each for each in tasks(events) if each["Task Info"]["Speculative"]]
