@@ -20,6 +20,7 @@ def of_slots() -> str:
     rows.append((f"`{keys.positions}`", inspect.getdoc(SlotKeys.positions) or ""))
     rows.append((f"`{keys.sender('…')}`", inspect.getdoc(SlotKeys.sender) or ""))
     rows.append((_names(keys.reports), inspect.getdoc(SlotKeys.reports) or ""))
+    rows.append((f"`{keys.restoring}`", inspect.getdoc(SlotKeys.restoring) or ""))
     for built in (SlotKeys.on_its_way, SlotKeys.received):
         rows.append((f"`{built(keys, 1764000000000)}`", inspect.getdoc(built) or ""))
     return table(["key", "holds"], rows)

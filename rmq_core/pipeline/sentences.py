@@ -23,14 +23,26 @@ _TRANSIENT = re.compile(
     r"|Python worker process.{0,80}(?:timeout|timed out)|PYTHON_WORKER|Timed out while waiting for the Python"
     # A Python of its was killed; of an end without a word Spark says nothing.
     r"|Stream closed|Connection reset\b|Broken pipe|EOFException|terminated with exception:\s+SQLSTATE"
-    # An executor is gone, and with it what a restore had kept there.
+)
+_LOST = re.compile(
+    # Of a task whose executors went away, one after the other; of a stage that again and again found something gone,
+    r"ExecutorLostFailure|FetchFailed"
+    # or that cannot be done anew in part; of a task that was putting its files into place.
+    r"|indeterminate output|Authorized committer"
+    # What a job had kept on an executor.
     r"|CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND"
 )
+"""What Spark says where it gives up since executors are gone, and with them what they had made."""
 _DEAD, DEAD_MOST = "Stream closed", 12
 """Where all its Pythons were killed, Spark fails once for each that had nothing to do, and forgets that one."""
 BUSY = (
     "the machine was too busy: a process of Spark's did not answer in time, or was ended, though it was tried"
     f" {ATTEMPTS} times; run it again, or give the machine less to do. Nothing is lost"
+)
+
+LOST = (
+    f"Spark lost its executors, though it was tried {ATTEMPTS} times: their logs or the cluster say why; often it is"
+    " too little memory (spark.executor.memory). Run it again; nothing is lost"
 )
 
 JAVA_GONE = "Spark's Java ended before it could say why: its log may, or its settings are none that it takes"
@@ -49,9 +61,12 @@ def was_interrupted(error: BaseException | None) -> bool:
 
 
 def is_transient(error: BaseException) -> bool:
-    """Whether the same may succeed when it is tried again: nothing is wrong but that the machine was busy."""
+    """Whether the same may succeed when it is tried again: nothing is wrong but that the machine was busy, or that
+    executors are gone."""
     text = text_of(error)
-    return not isinstance(error, RMQError) and not _OURS.search(text) and _TRANSIENT.search(text) is not None
+    if isinstance(error, RMQError) or _OURS.search(text):
+        return False
+    return _TRANSIENT.search(text) is not None or _LOST.search(text) is not None
 
 
 def text_of(error: BaseException) -> str:
@@ -63,7 +78,7 @@ def text_of(error: BaseException) -> str:
 
 
 def with_retries(act: Callable[[], T], attempts: int = ATTEMPTS, pause_s: float = PAUSE_S) -> T:
-    """Does something that can be started again; again, a few times, where it failed of a busy machine."""
+    """Does something that can be started again; again, a few times, where that may help (`is_transient`)."""
     busy = dead = 0
     while True:
         try:
@@ -107,7 +122,7 @@ def sentence(error: BaseException) -> str:
             " What was not written whole does not count"
         )
     if is_transient(error):
-        return BUSY
+        return LOST if _LOST.search(text) else BUSY
     if "[MALFORMED_CSV_RECORD" in text:  # before the next: it comes as a file that cannot be read
         return "a row of it has more or fewer fields than its first line, which names the columns"
     if unreadable := _UNREADABLE.search(text):

@@ -115,6 +115,11 @@ class SlotKeys:
         of = f"@{self.group}" if self.group else ""
         return f"reports{of}{{{self.entries}}}", f"reports-end{of}{{{self.entries}}}"
 
+    @property
+    def restoring(self) -> str:
+        """Hash, which ends by itself: the restore that is under way, and how far each of its tasks has come."""
+        return f"restoring{{{self.entries}}}"
+
     def on_its_way(self, created_ms: int) -> str:
         """Stream, on Cluster: what routes took from this life of the slot, and are bringing to their targets."""
         of = f"@{self.group}" if self.group else ""

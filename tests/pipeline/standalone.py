@@ -5,11 +5,15 @@ Its Python is a bare one: it has the packages of ours, and not `rmq_core` itself
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
+import signal
 import subprocess
 import sysconfig
 import venv
+from collections.abc import Sequence
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
@@ -18,6 +22,7 @@ from rmq_core.embedded.folder import DataFolder
 from rmq_core.embedded.java import find_java
 from rmq_core.embedded.ports import LOOPBACK, free_port
 from rmq_core.embedded.process import ServerProcess
+from tests.support.descendants import descendants
 from tests.support.spark import BRIEF
 
 START_S = 120
@@ -55,32 +60,36 @@ def bare_python(folder: Path) -> Path:
     return python
 
 
-class Standalone:
-    """``with Standalone(environment) as cluster:`` jobs go to ``cluster.url``."""
+def _is_registered(worker: ServerProcess) -> bool:
+    return "Successfully registered with master" in worker.log_tail(1000)
 
-    def __init__(self, environment: dict[str, str]) -> None:
+
+class Standalone:
+    """``with Standalone(environment) as cluster:`` jobs go to ``cluster.url``. Each host has room for an executor of
+    one core."""
+
+    def __init__(self, environment: dict[str, str], hosts: Sequence[str] = (LOOPBACK,)) -> None:
         java = find_java().environment
         daemon = {"SPARK_DAEMON_MEMORY": "256m", "SPARK_DAEMON_JAVA_OPTS": BRIEF}
         env = environment | java | daemon
         self.url = f"spark://{LOOPBACK}:{(port := free_port())}"
-        self._folders = [DataFolder(None, "spark-master"), DataFolder(None, "spark-worker")]
+        self._folders = [DataFolder(None, "spark-master"), *(DataFolder(None, "spark-worker") for _ in hosts)]
         self.work = self._folders[1].path / "work"
         program = spark_home() / "bin" / "spark-class"
-        here = ["--host", LOOPBACK, "--webui-port", "0"]
-        worker = [*here, "--cores", "1", "--memory", "1g", "--work-dir", self.work, self.url]
-        self._master = ServerProcess(
-            "the Spark master", [program, f"{_DEPLOY}.master.Master", *here, "--port", str(port)], self._folders[0],
-            env=env,
-        )  # fmt: skip
-        self._worker = ServerProcess(
-            "the Spark worker", [program, f"{_DEPLOY}.worker.Worker", *worker], self._folders[1], env=env
-        )
+        master = [f"{_DEPLOY}.master.Master", "--host", LOOPBACK, "--webui-port", "0", "--port", str(port)]
+        self._master = ServerProcess("the Spark master", [program, *master], self._folders[0], env=env)
+        self._workers = []
+        for host, folder in zip(hosts, self._folders[1:], strict=True):
+            worker = [f"{_DEPLOY}.worker.Worker", "--host", host, "--webui-port", "0", "--cores", "1", "--memory", "1g"]
+            worker += ["--work-dir", str(folder.path / "work"), self.url]
+            self._workers.append(ServerProcess("the Spark worker", [program, *worker], folder, env=env))
 
     def __enter__(self) -> Standalone:
         try:
             # The worker keeps asking for its master, so both may start at once.
             self._master.start(lambda: True, START_S)
-            self._worker.start(lambda: "Successfully registered with master" in self._worker.log_tail(1000), START_S)
+            for worker in self._workers:
+                worker.start(partial(_is_registered, worker), START_S)
         except BaseException:
             self._end()
             raise
@@ -92,11 +101,18 @@ class Standalone:
         self._end()
 
     def _end(self) -> None:
-        for process in (self._worker, self._master):
+        for pid in self.descendants():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)  # a paused process hears nothing
+        for process in (*self._workers, self._master):
             process.stop()
         for folder in self._folders:
             folder.discard()
 
+    def descendants(self) -> set[int]:
+        """The workers' processes: executors, and their Pythons."""
+        return {pid for worker in self._workers if worker.running for pid in descendants(worker.pid)}
+
     def applications(self) -> list[str]:
-        """What has run on the worker's executors, in order."""
+        """What has run on the first host's executors, in order."""
         return sorted(path.name for path in self.work.glob("app-*"))

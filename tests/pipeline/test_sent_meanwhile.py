@@ -12,6 +12,7 @@ import pytest
 from rmq_core import RMQ, Control, FixedTimeMessage, Topic, TopicKind
 from rmq_core.errors import PipelineError
 from rmq_core.model.topic import Journal
+from rmq_core.ops.putting_back import begin
 from rmq_core.pipeline.restoring import arrivals
 from rmq_core.pipeline.restoring.arrivals import Arrivals, reached
 from rmq_core.pipeline.restoring.put_back import COLUMNS, putter
@@ -48,7 +49,9 @@ def rows(copies: list[tuple[str, str]]) -> Any:
 def put(options: SourceOptions, topic: Topic, before: Any, copies: list[tuple[str, str]]) -> dict[str, int]:
     given = iter([rows(copies)])
     found = Counter[str]()
-    for told in putter(options, [topic], int(time.time() * 1000) - 60_000, before)(given):
+    with RMQ(options.url, options.namespace) as client:
+        client.run(begin(client.keyspace, [topic], "one"))
+    for told in putter(options, [topic], int(time.time() * 1000) - 60_000, before, "one")(given):
         found.update(dict(zip(told.column("what").to_pylist(), told.column("copies").to_pylist(), strict=True)))
     return found
 

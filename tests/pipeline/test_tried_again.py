@@ -131,4 +131,4 @@ def test_what_an_executor_took_with_it_is_made_again() -> None:
         return "done"
 
     assert sentences.with_retries(act) == "done"
-    assert sentences.sentence(RuntimeError(lost)) == sentences.BUSY
+    assert sentences.sentence(RuntimeError(lost)) == sentences.LOST

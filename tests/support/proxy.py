@@ -36,6 +36,8 @@ class TcpProxy:
         self._stall_at: bytes | None = None
         self._stall_after = 0
         self.stalled = threading.Event()
+        self.stalled_by = 0
+        """The client's port from which that request came."""
         self._open = True
         self._listener = self._listen(0)
         self.port: int = self._listener.getsockname()[1]
@@ -67,8 +69,9 @@ class TcpProxy:
         """Let nothing pass in either direction, until ``flow()``; connections stay open."""
         self._flowing.clear()
 
-    def stall_at(self, command: bytes, nth: int = 1) -> None:
-        """``stall()`` when the ``nth`` request comes that contains ``command``; ``stalled`` is set then."""
+    def stall_at(self, command: bytes | None, nth: int = 1) -> None:
+        """``stall()`` when the ``nth`` request comes that contains ``command``; ``stalled`` is set then. None: at
+        none."""
         with self._lock:
             self._stall_at, self._stall_after = command, nth
 
@@ -133,7 +136,7 @@ class TcpProxy:
 
     def _requests(self, link: _Link) -> None:
         while data := link.receive(link.client):
-            self._look(data)
+            self._look(data, link)
             self._hold()
             with self._lock:
                 if self._drop is not None and self._drop in data:
@@ -151,12 +154,13 @@ class TcpProxy:
             link.send(link.client, data)
         self._forget(link)
 
-    def _look(self, data: bytes) -> None:
+    def _look(self, data: bytes, link: _Link) -> None:
         with self._lock:
             if self._stall_at is not None and self._stall_at in data:
                 self._stall_after -= 1
                 if not self._stall_after:
                     self._stall_at = None
+                    self.stalled_by = link.client.getpeername()[1]
                     self._flowing.clear()
                     self.stalled.set()
 

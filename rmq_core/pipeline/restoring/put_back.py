@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from rmq_core.client.rmq import RMQ
 from rmq_core.model.scores import PRIORITY_MIN
 from rmq_core.model.topic import Topic
-from rmq_core.ops.putting_back import AT_ONCE, BYTES_AT_ONCE, Gone, put_back
+from rmq_core.ops.putting_back import AT_ONCE, BYTES_AT_ONCE, Done, Gone, Task, put_back
 from rmq_core.pipeline.findings.repair_data import packed_copy
 from rmq_core.pipeline.restoring.arrivals import Arrivals, Reached
 from rmq_core.pipeline.sources.options import SourceOptions
@@ -35,20 +35,25 @@ def putter(
     topics: list[Topic],
     since_ms: int,
     reached: Mapping[tuple[str, int], Reached],
+    restore: str,
     *,
     inline: bool = False,
 ) -> Callable[[Iterator[pyarrow.RecordBatch]], Iterator[pyarrow.RecordBatch]]:
     """For ``mapInArrow``: rows of `COLUMNS` in, of a message one behind the other, and those of a slot together; out
     comes of each topic (`RESULT`) how many copies there are in each state, how many were put back, and how many were
-    there. ``reached``: of slots in which it is looked for what is sent meanwhile. ``inline``: a copy without a body has
-    its id for its content; else it is not put."""
+    there. ``reached``: of slots in which it is looked for what is sent meanwhile. ``restore``: its name, of
+    `putting_back.begin`. ``inline``: a copy without a body has its id for its content; else it is not put."""
     definitions = {topic.name: topic for topic in topics}
 
     def put(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
         import pyarrow as pa
+        from pyspark import TaskContext
 
+        context = TaskContext.get()
+        task = Task(restore, context.partitionId() if context else 0)
         with RMQ(options.url, options.namespace, allow_eviction=True, retry_for_ms=options.retry_for_ms) as client:
             arrivals = dict[tuple[str, int], Arrivals]()
+            places, done = Counter[tuple[str, int]](), dict[tuple[str, int], Done]()
             for several in _whole_messages(batches):
                 found = Counter[tuple[str, str]]()
                 for (name, slot), rows in groupby(several, itemgetter(0, 1)):
@@ -57,12 +62,17 @@ def putter(
                         arrivals[name, slot] = Arrivals(client, topic, slot, reached[name, slot])
                     gone = _gone(rows, topic, _now_ms(client), found, inline=inline)
                     for some in _chunks(gone):
-                        left, ended = some, 0
-                        if news := arrivals.get((name, slot)):
-                            left, ended = _without(some, news.ids())
-                        back, there = client.run(put_back(client.keyspace, topic, slot, left, since_ms))
-                        found[name, RESTORED] += back
-                        found[name, PRESENT] += there + ended
+                        first = places[name, slot]
+                        places[name, slot] += len(some)
+                        # Another attempt of this task may have done some of them, or be at it.
+                        while (before := done.get((name, slot), Done())).messages < places[name, slot]:
+                            left = some[before.messages - first :]
+                            if news := arrivals.get((name, slot)):
+                                left = _without(left, news.ids())
+                            putting = put_back(client.keyspace, topic, slot, left, since_ms, task, before)
+                            now = done[name, slot] = client.run(putting)
+                            found[name, RESTORED] += now.back - before.back
+                            found[name, PRESENT] += now.there - before.there
                 columns = [[name for name, _ in found], [what for _, what in found], list(found.values())]
                 yield pa.record_batch(columns, names=["topic", "what", "copies"])
 
@@ -121,18 +131,15 @@ def _chunks(messages: Iterable[Gone]) -> Iterator[list[Gone]]:
         yield some
 
 
-def _without(messages: list[Gone], sent: set[bytes]) -> tuple[list[Gone], int]:
-    """Of messages that were sent again only the dead letters are put back, whatever became of them; and how many
-    copies are not."""
-    left, others = list[Gone](), 0
-    for each in messages:
-        if each.id in sent:
-            dead = tuple(copy for letter, copy in zip(each.had, each.copies, strict=True) if letter == "d")
-            others += len(each.copies) - len(dead)
-            each = Gone(each.id, "d" * len(dead), dead)
-        if each.copies:
-            left.append(each)
-    return left, others
+def _without(messages: list[Gone], sent: set[bytes]) -> list[Gone]:
+    """Of messages that were sent again only the dead letters are to be put back, whatever became of them."""
+    return [_dead_alone(each) if each.id in sent else each for each in messages]
+
+
+def _dead_alone(message: Gone) -> Gone:
+    had = "".join("d" if letter == "d" else "-" for letter in message.had)
+    copies = zip(had, message.copies, strict=True)
+    return Gone(message.id, had, tuple(copy if letter == "d" else b"" for letter, copy in copies))
 
 
 def _now_ms(client: RMQ) -> int:

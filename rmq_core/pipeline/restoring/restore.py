@@ -8,14 +8,17 @@ that was interrupted, or runs twice, does no harm. What was in flight waits agai
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from rmq_core.client.rmq import RMQ
-from rmq_core.errors import PipelineError
+from rmq_core.errors import PipelineError, RMQError
 from rmq_core.model.group import is_group_name
 from rmq_core.model.topic import Journal, Topic
+from rmq_core.ops import putting_back
 from rmq_core.pipeline.archive import data_set
 from rmq_core.pipeline.archive.archived import Archive
 from rmq_core.pipeline.archive.lock import RestoreLock
@@ -213,12 +216,27 @@ def _put(
         tasks = int(session.conf.get("spark.sql.shuffle.partitions") or 1)
         rows = wanted.select(*hashes, *COLUMNS).repartition(tasks, "of_message")
         rows = rows.sortWithinPartitions("of_slot", "of_message").select(*COLUMNS)
-        put = rows.mapInArrow(putter(options, topics, since_ms, before, inline=inline), RESULT)
-        counts = _by_topic(put.groupBy("topic", "what").agg(F.sum("copies").alias("copies")))
+        with _under_way(options, topics) as name:
+            put = rows.mapInArrow(putter(options, topics, since_ms, before, name, inline=inline), RESULT)
+            counts = _by_topic(put.groupBy("topic", "what").agg(F.sum("copies").alias("copies")))
         restored, present = (sum(each.pop(what, 0) for each in counts.values()) for what in (RESTORED, PRESENT))
         step.rows = restored
     unknown = _all(counts, WITHOUT_CONTENT)
     return replace(found, counts=counts, without_content=unknown, restored=restored, present=present)
+
+
+@contextmanager
+def _under_way(options: SourceOptions, topics: list[Topic]) -> Iterator[str]:
+    """Gives a restore its name. Once it is over, what a task of it does that was given up changes nothing: consumers
+    may have finished by now what it would put back."""
+    name = uuid.uuid4().hex
+    with RMQ(options.url, options.namespace, allow_eviction=True, retry_for_ms=options.retry_for_ms) as client:
+        client.run(putting_back.begin(client.keyspace, topics, name))
+        try:
+            yield name
+        finally:
+            with suppress(RMQError):  # it ends by itself, and the next one comes in its place
+                client.run(putting_back.end(client.keyspace, topics))
 
 
 def _counted(copies: DataFrame, *, inline: bool) -> DataFrame:

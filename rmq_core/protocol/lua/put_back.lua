@@ -1,10 +1,12 @@
 -- Puts copies of messages back into a slot that has lost them: each that no queue has by now, and nothing else changes.
--- KEYS   the slot's keys
+-- KEYS   the slot's keys, and behind them what is known of the restore that is under way (`SlotKeys.restoring`)
 -- ARGV   policy: kind, max_retries, timeout_ms, backoff_ms, backoff_max_ms, epoch (not looked at), shape, by whom
 --        wake channel, slot, since when (ms) what was taken may be a newer send, beside which nothing that waited is put
---        then per message, each once: id, a letter for every copy it had (w: waited, f: in flight, d: dead), and each of
---        them as it is to be put, packed as in shared/records.lua
--- reply  how many copies were put back, how many were there; error RMQSHAPE <shape>: nothing was done
+--        restore, its task (where nobody else puts the same: both ''), how many messages of it come before these
+--        then per message, each once: id, a letter for every copy it had (w: waited, f: in flight, d: dead, -: not to be
+--        put, it counts as there), and each of them as it is to be put, packed as in shared/records.lua
+-- reply  how many copies were put back, how many were there; error RMQSHAPE <shape>: nothing was done; nil: neither, for
+--        the task has come to somewhere else, or another restore is under way
 -- include shared/slot.lua
 -- include shared/journal.lua
 -- include shared/policy.lua
@@ -25,13 +27,26 @@ local unfit = misfit(SHAPE)
 if unfit then
   return unfit
 end
-local NEWS_FROM, FIRST = tonumber(ARGV[POLICY + 3]) * SHIFT, POLICY + 4
+local NEWS_FROM = tonumber(ARGV[POLICY + 3]) * SHIFT
 
-local ids, had, first, at = {}, {}, {}, FIRST
-while at <= #ARGV do
-  local i = #ids + 1
-  ids[i], had[i], first[i] = ARGV[at], ARGV[at + 1], at + 2
-  at = at + 2 + #had[i]
+-- Of a task several attempts may be at work at once, each as if it were alone.
+local task = {key = KEYS[#KEYS], restore = ARGV[POLICY + 4], number = ARGV[POLICY + 5], before = ARGV[POLICY + 6]}
+if task.restore ~= '' then
+  local known = redis.call('HMGET', task.key, 'restore', task.number)
+  task.done, task.back, task.there = string.match(known[2] or '0 0 0', '^(%d+) (%d+) (%d+)$')
+  if known[1] ~= task.restore or task.done ~= task.before then
+    return nil
+  end
+end
+
+local ids, had, first = {}, {}, {}
+do
+  local at = POLICY + 7
+  while at <= #ARGV do
+    local i = #ids + 1
+    ids[i], had[i], first[i] = ARGV[at], ARGV[at + 1], at + 2
+    at = at + 2 + #had[i]
+  end
 end
 
 -- Where the messages are: what of the queues is empty need not be asked.
@@ -54,7 +69,9 @@ local function scores_at(i)
 end
 
 local function is_there(letter, scores, waits)
-  if letter == 'd' then
+  if letter == '-' then
+    return true
+  elseif letter == 'd' then
     return scores.d
   elseif letter == 'w' then
     return scores.s or scores.r or scores.p and scores.p >= NEWS_FROM
@@ -117,7 +134,7 @@ end
 
 for i, id in ipairs(ids) do
   local scores = scores_at(i)
-  local copy = not scores and #had[i] == 1 and unpack_record(ARGV[first[i]])
+  local copy = not scores and #had[i] == 1 and had[i] ~= '-' and unpack_record(ARGV[first[i]])
   if copy and into[copy.queue] and copy.score < HELD_FROM then
     put_alone(id, copy)
     alone = alone + 1
@@ -149,4 +166,9 @@ count('restored', alone)
 count('repaired', alone + repaired)
 write_counts()
 announce_change()
+if task.restore ~= '' then
+  redis.call('HSET', task.key, task.number, string.format(
+    '%d %d %d', task.done + #ids, task.back + back + alone, task.there + present
+  ))
+end
 return {back + alone, present}

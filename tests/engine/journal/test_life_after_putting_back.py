@@ -30,7 +30,7 @@ def back(journaled: Journaled, topic: Topic, way: str, copies: dict[bytes, bytes
     rmq = journaled.rmq
     if way == "at once":
         gone = [Gone(id, "d" if copy[:1] == b"d" else "w", (copy,)) for id, copy in copies.items()]
-        assert rmq.run(put_back(rmq.keyspace, topic, 0, gone, 0)) == (len(copies), 0)
+        assert rmq.run(put_back(rmq.keyspace, topic, 0, gone, 0)) == (len(copies), len(copies), 0)
         return
     for id, copy in copies.items():
         wanted = Repair(MessageRef(0, id_to_text(id)), (None,) * 4, (copy,), counts_lost=True)

@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 from rmq_core import FixedTimeMessage, PriorityMessage, Topic, TopicKind
+from rmq_core.errors import PipelineError
 from rmq_core.journal.entries import Transition
 from rmq_core.model.ids import MessageRef, id_to_text
 from rmq_core.model.scores import SHIFT
 from rmq_core.ops import putting_back, repairs
-from rmq_core.ops.putting_back import Gone, put_back
+from rmq_core.ops.putting_back import Done, Gone, Task, put_back
 from rmq_core.ops.repairs import Repair
 from tests.engine.journal.conftest import Journaled
 
@@ -45,12 +46,50 @@ def test_it_does_what_one_repair_after_the_other_does(
     for key, dumped in before.items():
         journaled.raw.restore(key, 0, dumped)
     found = rmq.run(put_back(rmq.keyspace, topic, 0, messages, since_ms)), look(journaled)
-    assert found[0] == wanted[0]
+    assert found[0] == (30, *wanted[0])
     for key in found[1].keys() | wanted[1].keys():
         assert found[1].get(key) == wanted[1].get(key), key
-    assert found[0][0] and found[0][1], "some were put, and some were there"
+    assert found[0].back and found[0].there, "some were put, and some were there"
     again = rmq.run(put_back(rmq.keyspace, topic, 0, messages, since_ms))
-    assert again == (0, sum(found[0])), "a second time nothing is missing"
+    assert again == (30, 0, sum(wanted[0])), "a second time nothing is missing"
+
+
+@pytest.mark.parametrize("journal", ["full", "off"])
+def test_each_message_is_put_by_one_attempt(
+    journaled: Journaled, monkeypatch: pytest.MonkeyPatch, journal: str
+) -> None:
+    """Whatever consumers do with it meanwhile."""
+    monkeypatch.setattr(putting_back, "AT_ONCE", 2)
+    rmq, chance = journaled.rmq, random.Random(0)
+    topic = rmq.define(Topic("work", TopicKind.PRIORITY, slots=1, journal=journal))
+    messages = [Gone(b"m%d" % i, "w", (b"s 20.0 - - - - ",)) for i in range(9)]
+    task, another = Task("one", 0), Task("one", 1)
+    rmq.run(putting_back.begin(rmq.keyspace, [topic], "one"))
+
+    def put(some: list[Gone], whose: Task, before: Done) -> Done:
+        return rmq.run(put_back(rmq.keyspace, topic, 0, some, 0, whose, before))
+
+    slow = put(messages[:3], task, Done())
+    assert slow == (3, 3, 0)
+    rmq.ack(rmq.take("work", 9))
+    assert put(messages[:4], task, Done()) == slow, "nothing comes back, and where to go on is told"
+    fast = put(messages[3:8], task, slow)
+    assert fast == (8, 8, 0)
+    rmq.ack(rmq.take("work", 3))
+    assert put(messages[3:6], task, slow) == fast, "the slow one has been passed"
+    assert put(messages[8:], task, fast) == (9, 9, 0)
+    assert put(messages[:4], another, Done()) == (4, 3, 1), "tasks do not know of each other"
+    rmq.ack(rmq.take("work", 9))
+    rmq.run(putting_back.end(rmq.keyspace, [topic]))
+    with pytest.raises(PipelineError, match="the restore is over, or the slot 0 of topic 'work' was lost again"):
+        put(messages[:3], task, Done())
+    rmq.run(putting_back.begin(rmq.keyspace, [topic], "two"))
+    with pytest.raises(PipelineError, match="over"):
+        put(messages[:3], task, Done())
+    sent_again = [Gone(b"m0", "-", (b"",)), Gone(b"m1", "d-", (packed("d", topic, chance), b""))]
+    assert put(sent_again, Task("two", 0), Done()) == (2, 1, 2)
+    assert rmq.take("work", 9) == []
+    rmq.run(putting_back.end(rmq.keyspace, [topic]))
 
 
 def live_through(journaled: Journaled, topic: Topic, chance: random.Random) -> None:
@@ -133,5 +172,5 @@ def test_large_ones_go_in_calls_of_their_own_and_no_call_names_one_twice(monkeyp
     several = [
         Gone(id, "w", (b"x" * size,)) for id, size in ((b"a", 60), (b"b", 40), (b"c", 1), (b"c", 1), (b"d", 999))
     ]
-    calls = [args[::3] for args in putting_back._arguments(several)]
+    calls = [args[::3] for _, args in putting_back._arguments(several)]
     assert calls == [[b"a", b"b"], [b"c"], [b"c"], [b"d"]]
