@@ -56,9 +56,10 @@ EVENTS = (
 ``merged``: into an equal id that waits (or is dead). ``promoted``: its back-off is over. ``erased``: cannot be restored
 any more. ``restored`` from ``gone``: it had been lost, so no queue held it, whatever was written before. ``began``,
 ``ended``: of the journal. ``trimmed``, ``deleted``: of a stream topic, which has but ``sent`` beside them; the first
-concerns all entries before the one it names ('' for all), and its score is their number. ``moved``: a group was given
-another position, behind the entry it names; its score is how many are ahead. ``lapsed``: it waited, and may not be
-delivered any more (its ``expires_ms``); ``expired`` is the older word for a delivery that timed out. ``duplicate``:
+concerns all entries before the one it names ('' for all), and its score is their number. ``moved``: where a group
+stands, behind the entry it names; its score is how many are ahead. Told when the journal begins, at another position,
+and where it read what is still under way. ``lapsed``: it waited, and may not be delivered any more (its
+``expires_ms``); ``expired`` is the older word for a delivery that timed out. ``duplicate``:
 its id had been accepted within its period (``unique_for_ms``), so it was not. ``outdated``: a newer version had been
 handed out (``versions_for_ms``), so it was not accepted, or not delivered. ``held``: a hold keeps it back, in retry;
 ``lifted``: that is over."""

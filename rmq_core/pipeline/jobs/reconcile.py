@@ -14,7 +14,7 @@ from rmq_core.pipeline import files
 from rmq_core.pipeline.archive import data_set, erasures, positions
 from rmq_core.pipeline.archive.archived import Archive
 from rmq_core.pipeline.findings import business as of_business
-from rmq_core.pipeline.findings import contents, counters, gaps, repair_data, verdicts
+from rmq_core.pipeline.findings import contents, counters, gaps, groups, repair_data, verdicts
 from rmq_core.pipeline.findings.confirm import confirmed
 from rmq_core.pipeline.findings.ledger import Ledger, read_ledgers, shown
 from rmq_core.pipeline.jobs import report, sums
@@ -174,6 +174,8 @@ def findings(judged: Judged, snapshot: DataFrame, history: History, ledger: Ledg
     several = [
         verdicts.ledgers(slot_ledgers, suspects, [topic.name for topic in topics if topic.is_stream], miscounted),
     ]
+    if any("@" in topic.name for topic in topics):
+        several.append(groups.moved_by_hand(kept.read("accounts"), kept.read("whole"), slot_ledgers))
     if kept.has_rows("suspects"):
         several += [
             verdicts.misplaced(suspects, holes, {topic.name: topic.slots for topic in topics}),
