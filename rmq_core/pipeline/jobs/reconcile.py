@@ -14,7 +14,7 @@ from rmq_core.pipeline import files
 from rmq_core.pipeline.archive import data_set, erasures, positions
 from rmq_core.pipeline.archive.archived import Archive
 from rmq_core.pipeline.findings import business as of_business
-from rmq_core.pipeline.findings import contents, counters, gaps, groups, repair_data, verdicts
+from rmq_core.pipeline.findings import contents, counters, doubted, gaps, groups, repair_data, verdicts
 from rmq_core.pipeline.findings.confirm import confirmed
 from rmq_core.pipeline.findings.ledger import Ledger, read_ledgers, shown
 from rmq_core.pipeline.jobs import report, sums
@@ -122,6 +122,7 @@ def _reported(
             found = _without_repetition(judged, snapshot, history, ledger)
         with progress.stage("findings", session):
             found, count = _held(found, kept, inputs, is_little=is_little, has_ledger=ledger is not None)
+            found = doubted.withheld(found, history.state.doubted if history.state else ())
             written = report.write_findings(found, f"{inputs.reports}/{run}", count)
         with progress.stage("report", session):
             read = sums.written(kept, history, f"{inputs.reports}/{run}", run)
