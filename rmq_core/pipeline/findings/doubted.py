@@ -11,8 +11,9 @@ if TYPE_CHECKING:
 OUT_OF_FILES = ("set_right", "move", "drop_orphan", "correct_counters")
 """Those that write, or take away, what the archive says; the others go by what the queues hold."""
 WHY = (
-    "Files of the archive were changed by hand, and the repair would do what they say. Bring them back from a backup if"
-    " they are wrong; then, or if they are right, reconcile once from scratch (--from-scratch): that takes them as true."
+    "Files of the archive were changed by hand, and the repair would do what they say. Bring them back from a backup"
+    " if they are wrong; then, or if they are right, reconcile once from scratch (--from-scratch): that takes them as"
+    " true."
 )
 
 

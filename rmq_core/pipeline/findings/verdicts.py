@@ -365,8 +365,9 @@ def unknown_content() -> Column:
     """Whether nobody knows the content of what is to be put back."""
     from pyspark.sql import functions as F
 
-    lacks = F.lit(False)
+    lacks, gone = F.lit(False), F.array_contains("what", "no_content")
     for copy in COPIES:
+        lacks |= gone & F.coalesce(f"{copy}_stored", F.lit(False))
         lacks |= F.array_contains("missing", copy) & F.col(f"{copy}_content").isNull()
     # What a group has lost, its stream has.
     return lacks & ~F.coalesce("has_body", F.lit(False)) & (F.col("kind") != "stream")

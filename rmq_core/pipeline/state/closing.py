@@ -68,8 +68,8 @@ ERASED_MEANWHILE = "messages were erased from the archive meanwhile: run it agai
 class ClosingState:
     """The newest version of an archive, as far as it holds, and what the next one must say.
 
-    ``known``: by topic; ``scratch``: why the others are not; ``doubted``: topics of which files were changed by hand, and
-    that nobody has asked to read from scratch since. ``now``: the archive's folders, by topic. ``erased``: the
+    ``known``: by topic; ``scratch``: why the others are not; ``doubted``: topics of which files were changed by hand,
+    and that nobody has asked to read from scratch since. ``now``: the archive's folders, by topic. ``erased``: the
     erasures there were, as a listing has them; ``clean``: those of which it has nothing.
     """
 

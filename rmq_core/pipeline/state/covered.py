@@ -12,8 +12,8 @@ from rmq_core.pipeline.unchanged import Folders
 class Covered:
     """What a version knows of a topic: the ``folder`` with its sums, those with its messages and windows, the oldest
     first, and what of the archive that covers: ``until`` a batch, its ``offsets`` per slot and its ``files``.
-    ``forks``: slots and lives in which numbers were given twice by a server that had lost its end. ``doubted``: files of
-    it were changed by hand, and nobody has said since that they are right."""
+    ``forks``: slots and lives in which numbers were given twice by a server that had lost its end. ``doubted``: files
+    of it were changed by hand, and nobody has said since that they are right."""
 
     folder: str
     messages: list[str]

@@ -19,6 +19,8 @@ from tests.pipeline import parquet
 
 FAR_MS = 3_600_000
 GROUP = "readers"
+UNSAID = "unsaid"
+"""The topic whose journal tells no contents."""
 QUEUES = ("store", "retry", "prepare", "dead")
 POOLS = ("body", "failed", "dead_record", "priority", "stats")
 
@@ -113,7 +115,8 @@ class Place:
 def define(client: RMQ, topic: str, kind: TopicKind, slots: int) -> None:
     """A topic in which what is taken stays in flight for ten minutes, and what failed may wait for an hour."""
     options: dict[str, Any] = {"visibility_timeout_ms": 600_000, "backoff_max_ms": FAR_MS}
-    client.define(Topic(topic, kind, slots=slots, journal=Journal.FULL, **options))
+    journal = Journal.EVENTS if topic == UNSAID else Journal.FULL
+    client.define(Topic(topic, kind, slots=slots, journal=journal, **options))
     if kind is TopicKind.STREAM:
         client.define_group(topic, GROUP, start="start")
 
