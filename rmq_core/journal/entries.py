@@ -3,8 +3,8 @@
 An entry is what one script call changed. Its stream fields are ``n``, the slot's running number (1, 2, 3, …, never
 reused), and ``v``, msgpack of ``[now_ms, group, group, …]``. A group is ``[event, route, [id, detail, id, detail …]]``,
 and in mode ``full``, for events that say what the content is, a fourth element: ``[body, …]``, one per id. Else that is
-``false`` where a fifth tells of bodies that bear a slot basis: ``[place (1-based), basis, …]``, and a sixth how many have
-a body.
+``false`` where a fifth tells of bodies that bear a slot basis: ``[place (1-based), basis, …]``, and a sixth how many
+have a body.
 
 A third field ``w``, '<host> <worker>', names the worker that made the change, where one did; the ``worker`` in a detail
 is then empty, and else who reported that failure by hand.
