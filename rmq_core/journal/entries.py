@@ -3,7 +3,8 @@
 An entry is what one script call changed. Its stream fields are ``n``, the slot's running number (1, 2, 3, …, never
 reused), and ``v``, msgpack of ``[now_ms, group, group, …]``. A group is ``[event, route, [id, detail, id, detail …]]``,
 and in mode ``full``, for events that say what the content is, a fourth element: ``[body, …]``, one per id. Else that is
-``false`` where a fifth tells of bodies that bear a slot basis: ``[place (1-based), basis, …]``.
+``false`` where a fifth tells of bodies that bear a slot basis: ``[place (1-based), basis, …]``, and a sixth how many
+have a body.
 
 A third field ``w``, '<host> <worker>', names the worker that made the change, where one did; the ``worker`` in a detail
 is then empty, and else who reported that failure by hand.
@@ -56,9 +57,10 @@ EVENTS = (
 ``merged``: into an equal id that waits (or is dead). ``promoted``: its back-off is over. ``erased``: cannot be restored
 any more. ``restored`` from ``gone``: it had been lost, so no queue held it, whatever was written before. ``began``,
 ``ended``: of the journal. ``trimmed``, ``deleted``: of a stream topic, which has but ``sent`` beside them; the first
-concerns all entries before the one it names ('' for all), and its score is their number. ``moved``: a group was given
-another position, behind the entry it names; its score is how many are ahead. ``lapsed``: it waited, and may not be
-delivered any more (its ``expires_ms``); ``expired`` is the older word for a delivery that timed out. ``duplicate``:
+concerns all entries before the one it names ('' for all), and its score is their number. ``moved``: where a group
+stands, behind the entry it names; its score is how many are ahead. Told when the journal begins, at another position,
+and where it read what is still under way. ``lapsed``: it waited, and may not be delivered any more (its
+``expires_ms``); ``expired`` is the older word for a delivery that timed out. ``duplicate``:
 its id had been accepted within its period (``unique_for_ms``), so it was not. ``outdated``: a newer version had been
 handed out (``versions_for_ms``), so it was not accepted, or not delivered. ``held``: a hold keeps it back, in retry;
 ``lifted``: that is over."""

@@ -38,13 +38,15 @@ EVENTS: _Columns = (
     ("says", "boolean", "bool"),
     ("host", "string", "string"),
     ("basis", "binary", "binary"),
+    ("stored", "boolean", "bool"),
 )
 """One transition of one message, from ``origin`` to ``target`` (s store, r retry, p prepare, d dead, t trash, n a send,
 - nowhere), where its score is ``score``: its due time, priority or retries left; ``exact``: the same with its place
 among equals, where it has one. ``entry`` is the journal's stream id, ``position`` the same as a number that sorts,
 ``n`` the slot's running number of that entry, ``seq`` the place inside it, of ``size``. ``says``: whether it would say
 it if the content had changed, as in mode ``full``. ``host``, ``worker``: who made the change. ``basis``: the slot
-basis, where it differs from the id. (``size``, ``says`` null: an older release wrote it.)
+basis, where it differs from the id. ``stored``: it has a content that the journal does not say; false: nobody knows.
+(``size``, ``says``, ``stored`` null: an older release wrote it.)
 """
 
 QUEUES: _Columns = (
@@ -81,13 +83,13 @@ STEPS: _Columns = (
     ("carried", "binary", "binary"),
 )
 """What `histories` reads: transitions, rows of live queues, and of a closing state (``step`` tells which); -1: none.
-``content``: what the pool holds from then on (`NO_CONTENT`: as before; `UNSAID`: nobody knows; `INLINE`: nothing, the
-content is the id; else a hash of it).
+``content``: what the pool holds from then on (`NO_CONTENT`: as before; `UNSAID`: nobody knows; `STORED`: nobody knows
+what, but something; `INLINE`: nothing, the content is the id; else a hash of it).
 ``failed``: 1 where it says of what a message failed. ``carried``: see the module of that name.
 """
 _CLOSING = STEPS[3:]
 
-UNSAID, NO_CONTENT, INLINE = -2, -1, 0
+STORED, UNSAID, NO_CONTENT, INLINE = -3, -2, -1, 0
 
 COPIES = ("waiting", "in_flight", "dead")
 
@@ -99,6 +101,7 @@ _OF_A_COPY: _Columns = tuple(
         ("exact", "double", "double"),
         ("priority", "long", "int64"),
         ("content", "long", "int64"),
+        ("stored", "boolean", "bool"),
         ("content_at", "long", "int64"),
         ("content_seq", "int", "int32"),
         ("failures", "int", "int32"),
@@ -155,9 +158,9 @@ follow (null: there is none). ``wrong``: the first transition that could not hav
 recounted the message, and the copies before it.
 
 Of each copy that must be somewhere: ``…_score`` (and ``…_exact``) in its queue (``queue``: s or r, of the one that
-waits); the ``…_priority`` it was last given; ``…_content`` as in `STEPS`, of the transition at ``…_content_at``
-and ``…_content_seq``; how many ``…_failures`` were recorded, when the first and the last of
-them was, and where the last is recorded.
+waits); the ``…_priority`` it was last given; ``…_content`` as in `STEPS`, of the transition at ``…_content_at`` and
+``…_content_seq``; ``…_stored``: it has one that no journal says; how many ``…_failures`` were recorded, when the first
+and the last of them was, and where the last is recorded.
 
 ``in_…``: its scores in the live queues, ``exact_…`` to the last bit; ``has_…``, ``body_hash``: what the pools know of
 it, ``dead_hash``: the content of a dead letter with a record of its own, ``replaced_hash``: of what is in flight while

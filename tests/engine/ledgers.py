@@ -7,6 +7,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
+import msgpack
+
 from rmq_core.model.scores import plain_of
 
 ENDED = ("merged", "acked", "cancelled", "dropped", "lapsed", "duplicate", "outdated")
@@ -148,7 +150,12 @@ def stream_problems(client: Any, namespace: str) -> list[str]:
             length = client.xlen(store)
             if sent != length + trimmed + deleted:
                 problems.append(f"{store}: sent {sent} != {length} kept + {trimmed} trimmed + {deleted} deleted")
-            if more := stats.keys() - {"sent", "trimmed", "deleted", "journaled", "journal", "shape", "told"}:
+            if "taken_back" in stats and length + trimmed + deleted:
+                added = client.xinfo_stream(store).get("entries-added")
+                if added not in (None, sent + int(stats["taken_back"])):  # None: of an old server
+                    problems.append(f"{store}: {added} were added, {sent} sent, {stats['taken_back']} taken back")
+            known = {"sent", "trimmed", "deleted", "taken_back", "journaled", "journal", "shape", "told"}
+            if more := stats.keys() - known:
                 problems.append(f"{store}: counts {more}")
             others = (*QUEUES[1:], *POOLS, *OWN_POOLS, "cause", "clusters", "trash", "trashed", "origin", "quota")
             problems += [f"{store}: {key}" for key in others if client.exists(f"{key}{{{store}}}")]
@@ -183,11 +190,24 @@ def _position_problems(client: Any, stream: str, group: str, ledger: SlotLedger)
     expected = next(behind, (cursor, int(number) + 1))
     if (first, int(first_number)) != expected:
         found.append(f"first open is {expected}, the place says {place}")
+    told = _told_cursor(client.xrange(f"journal@{group}{{{stream}}}"))
+    if told not in (None, cursor):
+        found.append(f"the journal says that it stands behind {told}, the place says {place}")
     if sorted(opened, key=_parts) != list(opened):
         found.append(f"not in the order of ids: {list(opened)[:5]}")
     if _parts(furthest.encode()) < _parts(cursor.encode()):
         found.append(f"the furthest is not: {place}")
     return [f"{ledger.name}: {each}" for each in found]
+
+
+def _told_cursor(entries: list[tuple[bytes, dict[bytes, bytes]]]) -> str | None:
+    """Where a group stands by its journal; None: that does not say it."""
+    cursor = None
+    for _, entry in entries:
+        for event, route, items, *_ in msgpack.unpackb(entry[b"v"], raw=True, strict_map_key=False)[1:]:
+            if event == b"moved" or (event, route) == (b"sent", b"ns"):
+                cursor = items[-2].decode()
+    return cursor
 
 
 def _parts(raw: bytes) -> list[int]:

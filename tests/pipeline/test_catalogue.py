@@ -21,6 +21,7 @@ from tests.pipeline.catalogue.doubled import DOUBLED
 from tests.pipeline.catalogue.faults import FAULTS, Fault, as_table, pairs_well
 from tests.pipeline.catalogue.further import FURTHER
 from tests.pipeline.catalogue.runs import Run, prove
+from tests.pipeline.catalogue.streams import STREAMS
 from tests.support.console_options import set_options
 
 __all__ = ["desk", "person", "queue"]
@@ -29,7 +30,7 @@ ALONE = os.environ.get("CATALOGUE") == "alone"
 SEED = int(os.environ.get("CATALOGUE_SEED") or 20261124)
 PAIRS = 200 if ALONE else 24
 PAGE = ROOT / "docs" / "reference" / "faults.md"
-ALL = [*FAULTS, *DOUBLED, *FURTHER]
+ALL = [*FAULTS, *DOUBLED, *FURTHER, *STREAMS]
 UNPROVED = ("a waiting message is gone", "a message waits that nobody sent")
 """Of which nothing may be claimed where a journal has a gap."""
 GAPS = ("an entry is missing in the archive", "the journal was trimmed before it was archived")

@@ -75,6 +75,9 @@ def _altered(must: dict[str, Column], there: dict[str, Column]) -> Column:
     of_dead, alone = F.col("dead_content"), ~must["waiting"] & ~must["in_flight"]
     dead = F.coalesce("dead_hash", F.when(alone, pooled).otherwise(INLINE))
     known_dead = full & must["dead"] & there["dead"] & of_dead.isNotNull() & dead.isNotNull()
+    # In mode events nobody knows what it was.
+    stored = F.when(must["waiting"], F.col("waiting_stored")).when(must["in_flight"], F.col("in_flight_stored"))
+    stored_dead = must["dead"] & there["dead"] & F.col("dead_stored")
     # What is in flight while another one waits has a content of its own, unless they are equal.
     of_flown, flown = F.col("in_flight_content"), F.coalesce("replaced_hash", pooled)
     known_flown = full & waits & in_flight & of_flown.isNotNull()
@@ -97,7 +100,9 @@ def _altered(must: dict[str, Column], there: dict[str, Column]) -> Column:
         "died_ms": must["dead"] & there["dead"] & differs(F.col("in_dead"), F.col("dead_score")),
         "no_content": (known & (pool != INLINE) & ~has)
         | (known_dead & (of_dead != INLINE) & (dead == INLINE))
-        | (known_flown & (of_flown != INLINE) & (flown == INLINE)),
+        | (known_flown & (of_flown != INLINE) & (flown == INLINE))
+        | (F.coalesce(stored, F.lit(False)) & ~has)
+        | (F.coalesce(stored_dead, F.lit(False)) & ~has & (dead == INLINE)),
         "content": (known & has & differs(pooled, pool))
         | (known_dead & (dead != INLINE) & differs(dead, of_dead))
         | (known_flown & (flown != INLINE) & differs(flown, of_flown)),

@@ -24,7 +24,14 @@ if TYPE_CHECKING:
 KINDS = (
     *("lost", "unexpected", "wrong_slot", "missing_content", "altered", "stuck_in_prepare", "overdue"),
     *("orphan_body", "orphan_failure"),
-    *("delivered_after_success", "ended_twice", "impossible_transition", "slot_ledger", "journal_gap"),
+    *(
+        "delivered_after_success",
+        "ended_twice",
+        "impossible_transition",
+        "slot_ledger",
+        "wrong_position",
+        "journal_gap",
+    ),
     *("missing_in_queue", "not_done", "not_as_expected", "unknown_to_business"),
 )
 REPAIRS = ("set_right", "move", "requeue", "requeue_dead", "drop_orphan", "take_stock", "correct_counters", "none")
@@ -45,7 +52,10 @@ WHY = {
     "astray": "It is not in its own slot, and the journal of that does not tell everything: this may be all that is"
     " left of it. See whether it must be sent again before you cancel it.",
     "misplaced": "Another finding says where this message belongs: repair that first, and reconcile again.",
-    "slot_ledger": "Somebody has added entries to the stream, or taken some out of it, around rmq: nobody knows which.",
+    "slot_ledger": "Somebody has added entries to the stream, or taken some out of it, around rmq: nobody knows which."
+    " Read its newest entries, and delete what nobody sent; send again what is missing.",
+    "wrong_position": "Somebody has moved the group around rmq: what lies between comes again, or was passed by."
+    " Set its position in this slot behind the entry that was expected.",
     "unknown_to_business": "It is in order here: whoever owns the ledger must say what it is.",
 }
 """Why there is no repair."""
@@ -121,6 +131,7 @@ def slot_ledgers(snapshot: DataFrame) -> DataFrame:
             gap.alias("gap"),
             F.get_json_object("ledger", "$.told").cast("int").alias("told"),
             F.get_json_object("ledger", "$.corrected").cast("long").alias("corrected"),
+            F.get_json_object("ledger", "$.around").cast("long").alias("around"),
             F.get_json_object("ledger_after", "$.shape").alias("shape"),
             F.get_json_object("ledger_after", "$.writes").cast("boolean").alias("writes"),
         )
@@ -175,13 +186,15 @@ def ledgers(
     proof = evidence(
         gap=F.col("gap"),
         by=F.col("by"),
+        around=F.when(F.col("around") != 0, F.col("around")),
         counters=each,
         corrected=F.col("corrected"),
         ledger=F.col("ledger"),
         why=why,
     )
     repair = F.when(stream, "none").otherwise("correct_counters")
-    return found(unbalanced.where("by != 0 OR counters IS NOT NULL"), "slot_ledger", repair, proof)
+    wrong = unbalanced.where("by != 0 OR around != 0 OR counters IS NOT NULL")
+    return found(wrong, "slot_ledger", repair, proof)
 
 
 # -- the messages ----------------------------------------------------------------------------------------------------
@@ -352,8 +365,9 @@ def unknown_content() -> Column:
     """Whether nobody knows the content of what is to be put back."""
     from pyspark.sql import functions as F
 
-    lacks = F.lit(False)
+    lacks, gone = F.lit(False), F.array_contains("what", "no_content")
     for copy in COPIES:
+        lacks |= gone & F.coalesce(f"{copy}_stored", F.lit(False))
         lacks |= F.array_contains("missing", copy) & F.col(f"{copy}_content").isNull()
     # What a group has lost, its stream has.
     return lacks & ~F.coalesce("has_body", F.lit(False)) & (F.col("kind") != "stream")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rmq_core.pipeline.history.cursors import CURSORS, cursors, joined, latest
 from rmq_core.pipeline.history.replay import SLOT
 from rmq_core.pipeline.small import small
 
@@ -22,7 +23,7 @@ COUNTED = (
 _SUMS = ("entries", "events", *COUNTED, "arrivals", "arrivals_merged", "numbers", "vouched")
 _LEAST, _MOST = ("first_n", "from_position"), ("last_n", "position", "held", "ended")
 ACCOUNTS = ", ".join(
-    ("topic string, slot int, life int, torn long", *(f"{name} long" for name in (*_SUMS, *_LEAST, *_MOST)))
+    ("topic string, slot int, life int, torn long", *(f"{name} long" for name in (*_SUMS, *_LEAST, *_MOST, *CURSORS)))
 )
 Starts = dict[tuple[str, int], list[int]]
 """Where a slot's lives but the first began: positions."""
@@ -45,11 +46,12 @@ def with_lives(events: DataFrame, starts: Starts | None = None) -> DataFrame:
     return events.join(F.broadcast(frame), [*SLOT], "left").withColumn("life", life).drop("starts")
 
 
-def accounts(events: DataFrame, *, twice: bool = False) -> DataFrame:
+def accounts(events: DataFrame, *, twice: bool = False, groups: bool = False) -> DataFrame:
     """Per topic, slot and life: what `slots` needs of the journal, and how often what happened. Needs ``life``, and
     ``vouched`` where an archive says what it must hold (see `archived.Archive.reached`).
 
-    ``twice``: once of all events (``closed`` false), and once of those that an archive holds (true).
+    ``twice``: once of all events (``closed`` false), and once of those that an archive holds (true). ``groups``:
+    whether some are of consumer groups.
     """
     from pyspark.sql import functions as F
 
@@ -89,7 +91,11 @@ def accounts(events: DataFrame, *, twice: bool = False) -> DataFrame:
             counted(F.col("arrives") & (F.col("event") == "merged")).alias("arrivals_merged"),
         )
     )
-    return summed.join(_numbers(events, life, held), life, "left")
+    known = summed.join(_numbers(events, life, held), life, "left")
+    if not groups:
+        return known.select("*", *(F.lit(None).cast("long").alias(name) for name in CURSORS))
+    parts = cursors(events, [*LIFE, *(["archived"] if twice else [])])
+    return known.join(joined(_twice(parts) if twice else parts, life), life, "left")
 
 
 def _twice(partial: DataFrame) -> DataFrame:
@@ -129,11 +135,13 @@ def added(known: DataFrame, new: DataFrame) -> DataFrame:
     from pyspark.sql import functions as F
 
     both = known.unionByName(new)
+    where = [F.min("placed_at").alias("placed_at"), *latest("cursor_at", "cursor_ms", "cursor_seq")]
     return both.groupBy(*LIFE).agg(
         F.sum("torn").alias("torn"),
         *(F.sum(name).alias(name) for name in _SUMS),
         *(F.min(name).alias(name) for name in _LEAST),
         *(F.max(name).alias(name) for name in _MOST),
+        *where,
     )
 
 

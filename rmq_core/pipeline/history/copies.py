@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from rmq_core.pipeline.history.rows import Rows
 from rmq_core.pipeline.history.steps import tables
-from rmq_core.pipeline.schemas import COPIES, NO_CONTENT, UNSAID
+from rmq_core.pipeline.schemas import COPIES, NO_CONTENT, STORED, UNSAID
 
 WAITING, IN_FLIGHT, DEAD, TRASH, NOWHERE = range(5)
 _KINDS = (("s", WAITING), ("r", WAITING), ("p", IN_FLIGHT), ("d", DEAD), ("t", TRASH))
@@ -131,13 +131,15 @@ def columns_of(rows: Rows, traces: dict[str, Trace]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for copy in COPIES:
         trace = traces[copy]
-        said = np.where(rows.content[np.maximum(trace.said, 0)] == UNSAID, -1, trace.said)
+        content = rows.content[np.maximum(trace.said, 0)]
+        said = np.where(np.isin(content, [STORED, UNSAID]), -1, trace.said)
         exact = rows.exact[np.maximum(trace.score, 0)]
         found |= {
             f"{copy}_score": column(rows.score, trace.score, pa.int64()),
             f"{copy}_exact": pa.array(exact, pa.float64(), mask=(trace.score < 0) | np.isnan(exact)),
             f"{copy}_priority": column(rows.priority, trace.priority, pa.int64()),
             f"{copy}_content": column(rows.content, said, pa.int64()),
+            f"{copy}_stored": pa.array((trace.said >= 0) & (content == STORED)),
             f"{copy}_content_at": column(rows.content_at, said, pa.int64()),
             f"{copy}_content_seq": column(rows.content_seq, said, pa.int32()),
             f"{copy}_failures": pa.array(trace.failures.astype(np.int32)),

@@ -22,7 +22,7 @@ from rmq_core.pipeline.history.steps import (
     UNKNOWN,
     low,
 )
-from rmq_core.pipeline.schemas import HISTORIES, INLINE, NO_CONTENT, OWN_CONTENT, PARTS, STEPS, UNSAID, ddl
+from rmq_core.pipeline.schemas import HISTORIES, INLINE, NO_CONTENT, OWN_CONTENT, PARTS, STEPS, STORED, UNSAID, ddl
 from rmq_core.pipeline.sources.decoding import SEQUENCE_BITS
 
 if TYPE_CHECKING:
@@ -73,6 +73,7 @@ def _steps(events: DataFrame) -> DataFrame:
         (OLD, _flag(events, "old")),
     ):
         step = step + F.when(where, flag << FLAG_BITS).otherwise(0)
+    unsaid = F.col("body").isNull() & ~F.coalesce("says", F.lit(False))
     # Of what was erased the id is empty: nobody knows whose transitions these are.
     return events.where(~F.col("event").isin(*MARKS) & (F.length("id") > 0)).select(
         *MESSAGE,
@@ -83,7 +84,8 @@ def _steps(events: DataFrame) -> DataFrame:
         *(F.coalesce(name, F.lit(-1)).cast("long").alias(name) for name in ("score", "due_ms", "priority")),
         F.coalesce("failures", F.lit(-1)).cast("int").alias("failures"),
         F.coalesce("exact", F.lit(float("nan"))).alias("exact"),
-        F.when(F.col("body").isNull() & (F.col("origin") == "n") & ~F.coalesce("says", F.lit(False)), UNSAID)
+        F.when(unsaid & F.coalesce("stored", F.lit(False)), STORED)
+        .when(unsaid & (F.col("origin") == "n"), UNSAID)
         .otherwise(content_hash(F.col("body")))
         .alias("content"),
         # What was put back tells of all its failures at once.
@@ -119,8 +121,8 @@ def content_hash(body: Column) -> Column:
     from pyspark.sql import functions as F
 
     hashed = F.xxhash64(body)
-    # Three values are taken; a hash that happens to be one of them is as good one further.
-    apart = F.when(hashed.isin(UNSAID, NO_CONTENT, INLINE), hashed + 7).otherwise(hashed)
+    # Four values are taken; a hash that happens to be one of them is as good one further.
+    apart = F.when(hashed.isin(STORED, UNSAID, NO_CONTENT, INLINE), hashed + 7).otherwise(hashed)
     return F.when(body.isNull(), NO_CONTENT).when(F.length(body) == 0, INLINE).otherwise(apart)
 
 

@@ -15,7 +15,7 @@ from rmq_core.pipeline import files
 from rmq_core.pipeline.archive import data_set, erasures, positions
 from rmq_core.pipeline.archive.archived import Archive
 from rmq_core.pipeline.findings import business as of_business
-from rmq_core.pipeline.findings import contents, counters, gaps, repair_data, verdicts
+from rmq_core.pipeline.findings import contents, counters, doubted, gaps, groups, repair_data, verdicts
 from rmq_core.pipeline.findings.confirm import confirmed
 from rmq_core.pipeline.findings.ledger import Ledger, read_ledgers, shown
 from rmq_core.pipeline.jobs import report, sums
@@ -146,6 +146,7 @@ def _reported(
             found = _without_repetition(judged, snapshot, history, ledger)
         with progress.stage("findings", session):
             found, count = _held(found, kept, inputs, is_little=is_little, has_ledger=ledger is not None)
+            found = doubted.withheld(found, history.state.doubted if history.state else ())
             written = report.write_findings(found, f"{inputs.reports}/{run}", count)
         with progress.stage("report", session):
             read = sums.written(kept, history, f"{inputs.reports}/{run}", run)
@@ -206,6 +207,8 @@ def findings(judged: Judged, snapshot: DataFrame, history: History, ledger: Ledg
     several = [
         verdicts.ledgers(slot_ledgers, suspects, [topic.name for topic in topics if topic.is_stream], miscounted),
     ]
+    if any("@" in topic.name for topic in topics):
+        several.append(groups.moved_by_hand(kept.read("accounts"), kept.read("whole"), slot_ledgers))
     if kept.has_rows("suspects"):
         several += [
             verdicts.misplaced(suspects, holes, {topic.name: topic.slots for topic in topics}),

@@ -77,8 +77,8 @@ class Columns:
     bases: dict[int, bytes] = field(default_factory=dict)
     # per entry: stream id, position, running number, time, by whom
     entries: list[tuple[str, int, int, int, str]] = field(default_factory=list)
-    # per group: its entry, event, route, how many, whether contents are written
-    groups: list[tuple[int, str, str, int, bool]] = field(default_factory=list)
+    # per group: its entry, event, route, how many, whether contents are written, whether each has one that is not
+    groups: list[tuple[int, str, str, int, bool, bool]] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -110,7 +110,8 @@ class Columns:
             self.scores += details
             bodies: Any = group[3] if len(group) > 3 else None
             says = bodies is not None and bodies is not False
-            self.groups.append((index, event, route, len(details), says))
+            stored = len(group) > 5 and number(group[5]) == len(details)
+            self.groups.append((index, event, route, len(details), says, stored))
             if len(group) > 4:  # in mode events the contents' slot bases are written alone
                 for place, basis in zip(group[4][::2], group[4][1::2], strict=True):
                     self.bases[first + number(place) - 1] = basis
@@ -210,7 +211,10 @@ class Columns:
             "basis": pa.array(bases, pa.binary()),
             "exact": pa.array(exact, pa.float64()),
             "size": pa.array(sizes[entry_of], pa.int32()),
-            "says": pa.array(np.array([group[4] for group in self.groups], dtype=bool)[group_of], pa.bool_()),
+            **{
+                name: pa.array(np.array([group[at] for group in self.groups], dtype=bool)[group_of], pa.bool_())
+                for name, at in (("says", 4), ("stored", 5))
+            },
         }
         schema = arrow(EVENTS)
         self.__init__(self.topic, self.kind, self.slot)  # type: ignore[misc]

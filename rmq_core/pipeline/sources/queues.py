@@ -99,12 +99,13 @@ def ledger_call(keyspace: Keyspace, topic: str, slot: int) -> Call:
     """The call that reads a slot's ledger."""
     keys = keyspace.slot(topic, slot)
     names = [keys.store, keys.retry, keys.prepare, keys.dead, keys.body, keys.failed, keys.stats]
-    return Call(script("ledger"), [*names, keys.journal], [])
+    of_group = ([keys.positions], [keys.group]) if keys.group else ([], [])
+    return Call(script("ledger"), [*names, keys.journal, *of_group[0]], of_group[1])
 
 
 def read_ledger(reply: list[Any]) -> dict[str, Any]:
     """Inverse of what ``ledger.lua`` returns; plain values, fit for JSON."""
-    now, store, retry, prepare, dead, bodies, failed, stats, entries, newest = reply
+    now, store, retry, prepare, dead, bodies, failed, stats, entries, newest, added, position = reply
     said = {stats[i]: stats[i + 1] for i in range(0, len(stats), 2)}
     counters = asdict(Counters.read(said, number))
     return {
@@ -123,7 +124,14 @@ def read_ledger(reply: list[Any]) -> dict[str, Any]:
         "writes": said.get(b"journal", b"o")[:1] != b"o",
         "entries": entries,
         "newest": newest.decode(),
+        "around": _around(added, counters["sent"], said.get(b"taken_back")),
+        "position": position.decode(errors="replace"),
     }
+
+
+def _around(added: int, sent: int, taken_back: bytes | None) -> int:
+    """How many entries a stream got that the engine has not added; 0 also where server or slot cannot say it."""
+    return 0 if added < 0 or taken_back is None else added - sent - number(taken_back)
 
 
 def content_of(packed: bytes) -> bytes:

@@ -19,7 +19,7 @@ import time
 import uuid
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
@@ -59,6 +59,8 @@ WHY = {
     "erased": "its closing state is older than an erasure",
 }
 """Why a topic is read from scratch."""
+TRUSTED = ("asked", "deleted")
+"""Those after which what its files say is taken as true."""
 
 ERASED_MEANWHILE = "messages were erased from the archive meanwhile: run it again"
 
@@ -67,7 +69,8 @@ ERASED_MEANWHILE = "messages were erased from the archive meanwhile: run it agai
 class ClosingState:
     """The newest version of an archive, as far as it holds, and what the next one must say.
 
-    ``known``: by topic; ``scratch``: why the others are not. ``now``: the archive's folders, by topic. ``erased``: the
+    ``known``: by topic; ``scratch``: why the others are not; ``doubted``: topics of which files were changed by hand,
+    and that nobody has asked to read from scratch since. ``now``: the archive's folders, by topic. ``erased``: the
     erasures there were, as a listing has them; ``clean``: those of which it has nothing.
     """
 
@@ -79,6 +82,7 @@ class ClosingState:
     known: dict[str, Covered] = field(default_factory=dict)
     others: dict[str, Covered] = field(default_factory=dict)
     scratch: dict[str, str] = field(default_factory=dict)
+    doubted: set[str] = field(default_factory=set)
     now: dict[str, unchanged.Folders] = field(default_factory=dict)
     erased: set[tuple[str, int, int]] = field(default_factory=set)
     clean: frozenset[str] = frozenset()
@@ -237,6 +241,7 @@ class ClosingState:
                 unchanged.counting(self.now.get(topic, {}), of_topic, until),
                 self.deletions.get(topic, -1),
                 [(slot, life) for of, slot, life in forks if of == topic],
+                topic in self.doubted,
             )
         self.check_erased()
         self.write(folder, run, known)
@@ -252,7 +257,7 @@ class ClosingState:
             "at_ms": int(time.time() * 1000),
             "erased": sorted(self.clean),
         }
-        topics = {topic: asdict(covered) for topic, covered in known.items()}
+        topics = {topic: covered.as_json() for topic, covered in known.items()}
         needed = {name for covered in known.values() for name in covered.folders}
         there = unchanged.marks(self.archive.session, self.path)
         said["kept"] = {place: mark for place, mark in there.items() if place.partition("/")[0] in needed}
@@ -297,6 +302,8 @@ def opened(
             why = _doubt(
                 covered[topic], ends.get(topic, {}), state.now.get(topic, {}), of_topic, deletions.get(topic, -1)
             )
+        if why == "files" or (topic in covered and covered[topic].doubted and why not in TRUSTED):
+            state.doubted.add(topic)
         if why:
             state.scratch[topic] = why
         else:

@@ -89,6 +89,9 @@ if problem then
   for i = 2, added do
     redis.call('XDEL', STORE, reply[i])
   end
+  if added > 1 and redis.call('HEXISTS', STATS, 'taken_back') == 1 then
+    redis.call('HINCRBY', STATS, 'taken_back', added - 1) -- the server goes on counting them as added
+  end
   local text = tostring(problem.err)
   if string.find(text, 'equal or smaller', 1, true) or string.find(text, 'exhausted', 1, true) then
     return redis.error_reply('RMQID ' .. last_id(STORE))

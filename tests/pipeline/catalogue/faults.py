@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from rmq_core import TopicKind
 from tests.pipeline import parquet
-from tests.pipeline.catalogue.place import FAR_MS, Place
+from tests.pipeline.catalogue.place import FAR_MS, UNSAID, Place
 
 Found = tuple[str, bytes | None]
 """Kind and id; None: the slot as a whole."""
@@ -100,6 +100,18 @@ for name, where in (("waits", "store"), ("is in back-off", "retry"), ("is in fli
     content(f"a message that {name} has another content", where, "altered", _other)
     content(f"the content of a message that {name} is gone", where, "missing_content", _none)
 content("the record of a dead letter cannot be read", "dead", "altered", _other)
+
+
+def unsaid(words: str, where: str) -> None:
+    @fault(f"{words}, and no journal tells contents", "contents", topic=UNSAID, pairs=False)
+    def plant(place: Place) -> set[Found]:
+        id = place.one(where)
+        _none(place, place.keys().dead_record if where == "dead" else place.keys().body, id)
+        return {("missing_content", id)}
+
+
+for name, where in (("waits", "store"), ("is in back-off", "retry"), ("is in flight", "prepare"), ("is dead", "dead")):
+    unsaid(f"the content of a message that {name} is gone", where)
 
 
 def lost(words: str, where: str, **more: Any) -> None:

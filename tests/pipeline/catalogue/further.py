@@ -12,6 +12,7 @@ from typing import Any
 
 import msgpack
 
+from tests.pipeline import parquet
 from tests.pipeline.catalogue.faults import GAP, Fault, Found
 from tests.pipeline.catalogue.place import QUEUES, Place
 
@@ -193,3 +194,12 @@ def unmarked(place: Place) -> set[Found]:
     place.raw.hdel(place.keys().stats, "journal")
     place.say("later", "unheard")
     return {GAP}
+
+
+@further(
+    "a file of the archive was changed by hand, and says that a waiting message is done", topic="edited", pairs=False
+)
+def done_in_a_file(place: Place) -> set[Found]:
+    id = place.one("store")
+    parquet.add(place.archive, place.topic, place.slot, ("taken", "sp", id), ("acked", "p-", id))
+    return {("unexpected", id), LEDGER}

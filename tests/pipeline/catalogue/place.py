@@ -12,12 +12,15 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from rmq_core import RMQ, FixedTimeMessage, PriorityMessage, Topic, TopicKind
+from rmq_core import RMQ, FixedTimeMessage, PriorityMessage, StreamMessage, Topic, TopicKind
 from rmq_core.model.topic import Journal
 from rmq_core.protocol.keys import SlotKeys, slot_for
 from tests.pipeline import parquet
 
 FAR_MS = 3_600_000
+GROUP = "readers"
+UNSAID = "unsaid"
+"""The topic whose journal tells no contents."""
 QUEUES = ("store", "retry", "prepare", "dead")
 POOLS = ("body", "failed", "dead_record", "priority", "stats")
 
@@ -38,6 +41,11 @@ class Place:
     ids: dict[str, list[bytes]] = field(default_factory=dict)
 
     @property
+    def queue(self) -> str:
+        """What is taken from: of a stream its group."""
+        return f"{self.topic}@{GROUP}" if self.kind is TopicKind.STREAM else self.topic
+
+    @property
     def slot(self) -> int:
         """The slot its messages are of."""
         return self.slots[0]
@@ -50,17 +58,20 @@ class Place:
     def say(self, when: str, *stems: str, at: int = 0) -> list[bytes]:
         """Sends some that are due now, or later."""
         names = [self.name(stem, at) for stem in stems]
+        if self.kind is TopicKind.STREAM:
+            self.client.send_many(self.topic, [StreamMessage(f"of {name}", slot_basis=name) for name in names])
+            return [id for id, _ in self.raw.xrevrange(self.keys(at).entries, count=len(names))][::-1]
         if self.kind is TopicKind.PRIORITY:
             urgent = [PriorityMessage(f"of {name}", priority=100, key=name) for name in names]
             self.client.send_many(self.topic, urgent)
         else:
             due = 1_000 if when == "now" else self.due
-            several = [FixedTimeMessage(f"of {name}", due_ms=due, key=name) for name in names]
-            self.client.send_many(self.topic, several, allow_past=True)
+            timed = [FixedTimeMessage(f"of {name}", due_ms=due, key=name) for name in names]
+            self.client.send_many(self.topic, timed, allow_past=True)
         return [each.encode() for each in names]
 
     def keys(self, at: int = 0) -> SlotKeys:
-        return self.client.keyspace.slot(self.topic, self.slots[at])
+        return self.client.keyspace.slot(self.queue, self.slots[at])
 
     def one(self, where: str) -> bytes:
         """A message that is there, for one fault alone."""
@@ -95,7 +106,7 @@ class Place:
 
     def whole(self) -> Any:
         """The same of everything in the slot, and in the topic's files."""
-        names = (*QUEUES, *POOLS, "journal")
+        names = (*QUEUES, *POOLS, "journal", "entries", "positions")
         dumps = [self.raw.dump(getattr(self.keys(at), name)) for at in range(len(self.slots)) for name in names]
         files = parquet.files(self.archive, self.topic)
         return dumps, [(str(each), hashlib.sha256(each.read_bytes()).hexdigest()) for each in files]
@@ -104,12 +115,15 @@ class Place:
 def define(client: RMQ, topic: str, kind: TopicKind, slots: int) -> None:
     """A topic in which what is taken stays in flight for ten minutes, and what failed may wait for an hour."""
     options: dict[str, Any] = {"visibility_timeout_ms": 600_000, "backoff_max_ms": FAR_MS}
-    client.define(Topic(topic, kind, slots=slots, journal=Journal.FULL, **options))
+    journal = Journal.EVENTS if topic == UNSAID else Journal.FULL
+    client.define(Topic(topic, kind, slots=slots, journal=journal, **options))
+    if kind is TopicKind.STREAM:
+        client.define_group(topic, GROUP, start="start")
 
 
 def live(places: list[Place]) -> None:
     """In each, of one topic: messages that are done, dead, in back-off, in flight: three of each."""
-    client, topic = places[0].client, places[0].topic
+    client, topic = places[0].client, places[0].queue
     for place in places:
         place.say("now", *(f"m{n}" for n in range(12)))
     taken: list[Any] = []
@@ -126,8 +140,9 @@ def live(places: list[Place]) -> None:
 
 
 def live_on(place: Place) -> None:
-    """And six that wait."""
-    place.ids["store"] = place.say("later", *(f"w{n}" for n in range(6)))
+    """And six that wait; in a stream, that are ahead."""
+    ahead = place.say("later", *(f"w{n}" for n in range(6)))
+    place.ids |= {"ahead": ahead, "store": []} if place.kind is TopicKind.STREAM else {"store": ahead}
     for at in range(1, len(place.slots)):
         place.say("later", "elsewhere", at=at)
     for queue in QUEUES:

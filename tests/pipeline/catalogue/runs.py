@@ -193,7 +193,7 @@ class Run:
             here = [
                 row
                 for row in left
-                if row["topic"] == place.topic
+                if row["topic"] in (place.topic, place.queue)
                 and (row["slot"] in place.slots or (row["slot"] is None and (row["kind"], row["id"]) in expected))
             ]
             left = [row for row in left if row not in here]
@@ -243,7 +243,12 @@ def prove(run: Run) -> list[tuple[set[Found], set[str]]]:
     assert not (failed := run.repair(first)), "\n".join(failed)
     stays = {(*message_of(row), row["kind"]) for row in staying(rows)}
     left = [
-        {(kind, id) for kind, id in found for slot in (*place.slots, None) if (place.topic, slot, id, kind) in stays}
+        {
+            (kind, id)
+            for kind, id in found
+            for slot in (*place.slots, None)
+            if {(of, slot, id, kind) for of in (place.topic, place.queue)} & stays
+        }
         for (place, _), found in zip(run.groups, wanted, strict=True)
     ]
     rows, after = run.reconcile("after")

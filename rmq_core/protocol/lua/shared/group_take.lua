@@ -167,6 +167,15 @@ do
     return entries, false
   end
 
+  -- Whether some were read that are not handed out: then these do not tell how far the group has come.
+  local passed_by = false
+
+  local function note_passed_by()
+    if passed_by and JOURNALING then
+-- include shared/noting_position.lua
+    end
+  end
+
   -- The next entries of the stream, and their numbers (false: they follow that one); the group stands behind them now.
   -- `cut`: some are left for their size.
   local function read_on(most, bytes, first)
@@ -192,7 +201,9 @@ do
       end
       count('moved', 1) -- for whoever samples: perhaps nothing else is counted
       keep_open_in_order(entries, numbers)
+      local read = #entries
       entries, numbers = not_under_way(entries, numbers)
+      passed_by = #entries < read
       return entries, numbers, before_them, cut
     end
     at.furthest = at.cursor
@@ -248,6 +259,7 @@ do
       entries, numbers, before_them, cut = read_on(limit - n, bytes - size, n == 0)
     end
     if n + #entries == 0 then
+      note_passed_by()
       return returned, bodies, {}, suspects_next, cut
     end
     local given = flat(entries)
@@ -298,6 +310,7 @@ do
       for _, entry in ipairs(entries) do
         note('sent', 'ns', entry[1], entry_place(entry[1]))
       end
+      note_passed_by()
       next_phase()
       for i = 1, #prepared, 2 do
         note('taken', 'sp', prepared[i + 1], prepared[i])

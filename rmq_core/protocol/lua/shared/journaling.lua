@@ -87,12 +87,15 @@ local function note(event, route, id, detail, body)
   if JOURNAL_FULL and body ~= nil then
     known[4] = known[4] or {}
     known[4][#items / 2] = body
-  elseif body and (string.byte(body) == 1 or string.byte(body) == 3) then
-    -- Without the body, its slot basis: what a message belongs together with must not be lost.
+  elseif body and body ~= '' then
+    -- Without the body, that there is one, and its slot basis: what a message belongs together with must not be lost.
+    known[4], known[5], known[6] = false, known[5] or {}, (known[6] or 0) + 1
+    if string.byte(body) ~= 1 and string.byte(body) ~= 3 then
+      return
+    end
     local before = string.byte(body) == 3 and '^\3%S+ %d+' or '^\1%d+'
     local length, from = string.match(body, before .. ' (%d+) %d+ ()')
     if length ~= '0' then
-      known[4], known[5] = false, known[5] or {}
       table.insert(known[5], #items / 2)
       table.insert(known[5], string.sub(body, from, from + length - 1))
     end

@@ -7,6 +7,7 @@ import { EVENTS } from "../parts/steps.js";
 /** @type {Record<string, string>} */
 const NAMES = {
   after_n: gettext("Known until entry"),
+  around: gettext("Added around rmq"),
   at_ms: gettext("Seen"),
   books: gettext("Ledger of the slot"), // as older releases named it
   by: gettext("To be corrected by"),
@@ -49,6 +50,7 @@ const NAMES = {
   score: gettext("Score"),
   seen: gettext("Seen as"),
   slots: gettext("Slots"),
+  stands_behind: gettext("Stands behind"),
   taken_ms: gettext("Taken"),
   visibility_timeout_ms: gettext("Visibility timeout"),
   waiting: gettext("Waiting"),

@@ -51,6 +51,7 @@ export const FINDINGS = {
   ended_twice: gettext("Ended twice"),
   impossible_transition: gettext("An impossible step"),
   slot_ledger: gettext("A slot's counters do not add up"),
+  wrong_position: gettext("The group stands elsewhere than its journal says"),
   journal_gap: gettext("Gap in a journal"),
   missing_in_queue: gettext("In the business ledger, never sent"),
   not_done: gettext("The business ledger expects it done"),
