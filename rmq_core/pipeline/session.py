@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 
 from rmq_core.embedded.java import Java, find_java
 from rmq_core.errors import EmbeddedServerError, PipelineError
-from rmq_core.pipeline import class_cache, shipping
+from rmq_core.pipeline import class_cache, java_names, shipping
 from rmq_core.pipeline.java_options import JAVA_OPTIONS, with_collector
 from rmq_core.pipeline.sentences import sentence
 
@@ -112,6 +112,7 @@ def open_session(
     logging.getLogger().addFilter(_is_news)
     if not remote:
         session.sparkContext.setLogLevel("ERROR")
+        java_names.remember(session)
     return session
 
 

@@ -24,7 +24,7 @@ from rmq_core.pipeline.program.rounds import Rounds
 from rmq_core.pipeline.sources.options import SourceOptions
 from rmq_core.pipeline.state import merging
 
-TURNS = int(os.environ.get("STANDING_TURNS", "4"))
+TURNS = int(os.environ.get("STANDING_TURNS", "3"))
 SEED = int(os.environ.get("STANDING_SEED", "20261128"))
 SLOTS = {"work": 8, "later": 4, "still": 2}
 FAR_MS, DAY_MS = 3_600_000, 86_400_000

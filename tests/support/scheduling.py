@@ -27,11 +27,12 @@ CUT = {
 """Of these, what comes from such a file on is in another process, with servers of its own: all of one folder would take
 longer than all tests do, divided by four."""
 
-APART = tuple(f"tests/pipeline/test_{name}.py" for name in ("class_cache", "standalone", "starting"))
+APART = tuple(f"tests/pipeline/test_{name}.py" for name in ("class_cache", "executors_lost", "standalone", "starting"))
 """Of these folders, what starts a Spark of its own and would only make the longest row of tests longer."""
 
 FIRST = (
     *(folder + file for folder, files in CUT.items() for file in ("", *files)),
+    "tests/pipeline/test_executors_lost.py",
     "tests/ownership/",
     "tests/console/installed/",
     "tests/test_installed.py",
