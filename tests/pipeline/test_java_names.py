@@ -50,7 +50,7 @@ def test_values_and_names_there_are_not_are_asked_for_each_time(spark: Any, aske
         assert jvm.java.lang.Long.MAX_VALUE == 2**63 - 1
         assert len(asked) > before
     with pytest.raises(Py4JError):
-        jvm.java.lang.Long.nothing_of_the_kind
+        _ = jvm.java.lang.Long.nothing_of_the_kind
     with pytest.raises(TypeError):
         jvm.java.lang.NoClass(1)
     assert "NoClass" not in jvm.java.lang.__dict__
