@@ -13,12 +13,13 @@ from django.db import models
 from django.test import Client
 from django.urls import reverse
 
-from console.errors import ChangedMeanwhile
+from console.errors import ChangedMeanwhile, UnknownRecurring
 from console.models import AlertRule, AuditEntry, RecurringMessage, Screen, TopicScope
 from console.usecases import alerts, recurring, scopes, screens
 from console.usecases.actor import Actor
 from tests.console.api.conftest import Caller, make_token
 from tests.console.conftest import Queue
+from tests.console.recurring.defined import define
 
 pytestmark = pytest.mark.django_db
 RULE = {
@@ -135,3 +136,15 @@ def test_schedules_and_routes_over_rest(admin: Client, queue: Queue) -> None:
     editor.ok("POST", "/routes/r:pause", {})
     assert editor("DELETE", "/routes/r?reason=x", If_Match=old).status_code == 412
     assert editor("DELETE", "/routes/r?reason=x", If_Match=editor.get("/routes/r")["ETag"]).status_code == 204
+
+
+def test_a_switch_writes_that_alone(queue: Queue) -> None:
+    row = define()
+    RecurringMessage.objects.update(content="by another person")
+    recurring.set_enabled(row, False)
+    now = RecurringMessage.objects.get()
+    assert (now.enabled, now.content) == (False, "by another person")
+    RecurringMessage.objects.all().delete()
+    with pytest.raises(UnknownRecurring):
+        recurring.set_enabled(now, True)
+    assert not RecurringMessage.objects.exists()
