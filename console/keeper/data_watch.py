@@ -32,7 +32,8 @@ class DataWatch:
         found = await self._client.run(data_mark.read(self._client.keyspace, self._key))
         verdict = data_loss.judge(before, found.mark)
         loss = None if before is None else before.loss
-        restored = loss is not None and (found.restored_ms or 0) > loss.found_ms
+        # Also before anybody looked: a note of the former data went with it.
+        restored = loss is not None and (found.restored_ms or 0) > loss.seen_ms
         if verdict is Verdict.NEW or (restored and verdict is not Verdict.SAME):
             with contextlib.suppress(ServerFull):
                 mark = await self._client.run(data_mark.count(self._key, found.now_ms))
