@@ -43,7 +43,8 @@ class DataWatch:
         if verdict is not Verdict.SAME:
             back_ms = found.mark.at_ms if found.mark and verdict is Verdict.OLDER else None
             seen_ms = max(before.at_ms, self._seen_ms)
-            return await self._database.call(data_loss.lose, before, seen_ms, found.now_ms, back_ms)
+            found_out = await self._database.call(data_loss.lose, before, seen_ms, found.now_ms, back_ms)
+            return found_out or await self.look()  # another one wrote meanwhile, maybe of this very loss
         self._seen_ms = found.now_ms
         if loss is not None:
             await self._database.call(data_loss.returned, before)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from console.engine import AsyncEngine
@@ -12,6 +14,8 @@ from console.keeper.record import Recording
 from console.models import Alert, AlertRule, KnownData
 from console.options import options
 from console.snapshots.store import LiveKeys
+from console.threads import DatabaseThread
+from console.usecases import data_loss
 from rmq_core.model.topic import Journal
 from tests.console.conftest import Queue, roles_come_back
 from tests.console.test_data_loss import (
@@ -72,6 +76,24 @@ async def test_the_record_after_a_dump_into_a_server_that_had_lost_everything(
     server.load(whole)
     await recording.round()
     assert await in_thread(states) == {"old": "delayed", "new": "delayed"}
+
+
+async def test_who_finds_it_a_moment_later_finds_it_too(watch: DataWatch, engine: AsyncEngine, server: Server) -> None:
+    """Or alerts would be over, for the record had seen it first."""
+
+    class Slow(DatabaseThread):
+        async def call(self, act: Any, *args: Any) -> Any:
+            before = await super().call(act, *args)
+            if act is data_loss.known:
+                await watch.look()
+            return before
+
+    await watch.look()
+    server.lose()
+    slow = Slow()
+    assert await DataWatch(engine, LiveKeys(options().namespace), slow).look() is not None
+    assert await in_thread(losses) == [(False, "")]
+    await slow.close()
 
 
 JUNK: list[dict[str, str | bytes]] = [{"count": "x"}, {"count": str(2**63 - 1)}, {"word": b"\xff"}, {"word": ""}]
