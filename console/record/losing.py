@@ -1,7 +1,8 @@
 """What the record says of messages whose server has lost them: no more than is known.
 
 Of data that is gone everything that waited, was in flight or dead is *lost*. Where the server went back to older data,
-what was recorded after that is *unknown*: it may be there as it was. What the journals tell next is true again.
+what was recorded after that is *unknown*: it may be there as it was; so may what a topic held that is there still, as
+where a node of a Cluster was lost. What the journals tell next is true again.
 """
 
 from __future__ import annotations
@@ -50,6 +51,8 @@ def _mark(rows: QuerySet[MessageRecord], loss: DataLoss, created_ms: int | None)
     if loss.back_ms is not None:
         unsure = rows.filter(updated_ms__gt=loss.back_ms, updated_ms__lte=loss.seen_ms)
         return _update(unsure, state=State.UNKNOWN)
+    if created_ms is not None and created_ms <= loss.seen_ms:  # it is there still: not all was lost
+        return _update(rows.filter(updated_ms__lte=loss.seen_ms), state=State.UNKNOWN)
     if created_ms is not None:  # what was recorded since it is there again is of the data that is there now
         rows = rows.filter(updated_ms__lt=max(created_ms, loss.seen_ms + 1))
     return _update(rows, state=State.LOST, ended_ms=loss.found_ms)

@@ -78,6 +78,22 @@ async def test_the_record_after_a_dump_into_a_server_that_had_lost_everything(
     assert await in_thread(states) == {"old": "delayed", "new": "delayed"}
 
 
+async def test_of_a_topic_that_is_there_still_the_record_claims_nothing(
+    queue: Queue, recording: Recording, server: Server
+) -> None:
+    """As where the mark alone is gone: on a Cluster with its node, else by hand."""
+    await in_thread(queue.topic, journal=Journal.FULL)
+    await in_thread(queue.delayed, "a")
+    await recording.round()
+    whole = server.keys()
+    await in_thread(queue.client.connection.run, [("DEL", LiveKeys(options().namespace).data)])
+    await recording.round()
+    assert await in_thread(states) == {"a": "unknown"}
+    server.load(whole)
+    await recording.round()
+    assert await in_thread(states) == {"a": "delayed"}
+
+
 async def test_who_finds_it_a_moment_later_finds_it_too(watch: DataWatch, engine: AsyncEngine, server: Server) -> None:
     """Or alerts would be over, for the record had seen it first."""
 
