@@ -154,3 +154,35 @@ async def test_a_keeper_that_takes_over_goes_on_telling(
     server.lose()
     assert await keep() == [("lost", "firing")]
     assert await keep() == [("lost", "firing")], "it never was over"
+
+
+async def test_what_was_seen_before_the_loss_was_over_ends_no_alert(
+    queue: Queue, engine: AsyncEngine, server: Server, count_at_once: None
+) -> None:
+    keys = LiveKeys(options().namespace)
+    sampling = Sampling(engine, keys)
+    alerts = Alerts(engine, keys, sampling)
+
+    async def look() -> list[str]:
+        await alerts.round()
+        found: list[str] = await in_thread(lambda: list(Alert.objects.values_list("state", flat=True)))
+        return found
+
+    await in_thread(look_made)
+    await in_thread(AlertRule.objects.all().delete)
+    at_once = {"for_ms": 0, "fire_after": 1, "resolve_after": 1}
+    await in_thread(AlertRule.objects.create, name="dead", problem="dead", **at_once)
+    await in_thread(queue.topic)
+    await in_thread(queue.dead, "d")
+    await sampling.round()
+    assert await look() == ["firing"]
+    whole = server.keys()
+    server.lose()
+    await sampling.round()
+    assert await look() == ["firing"]
+    await sampling.round()
+    server.load(whole)
+    assert await look() == ["firing"]
+    await sampling.round()
+    assert await look() == ["firing"]
+    await alerts.close()
