@@ -17,9 +17,7 @@ FOLD_MOST = 8
 CAUSE = "no_workers"
 EFFECTS = frozenset({"lagging", "falling_behind", "group_stuck", "group_behind", "lag_ms", "backlog", "ready"})
 """What follows where nobody works; the cause is told of, not these."""
-OUTSIDE = frozenset(
-    {"data_lost", "memory", "eviction", "outbox_away", "outbox_lagging", "outbox_parked", "recurring_failing"}
-)
+OUTSIDE = frozenset({"memory", "eviction", "outbox_away", "outbox_lagging", "outbox_parked", "recurring_failing"})
 """What is not found out of the queues' data."""
 
 

@@ -55,11 +55,12 @@ class Alerts(PeriodicTask):
         newest = self._newest
         if not self._leads():
             return
-        # After the sample: what is calm in it may be so for the data is gone.
-        self._sampling.loss = loss = await self._data.look()
+        # After the sample: what is calm in it may be so for the data is gone, or was when it was taken.
+        before, self._sampling.loss = self._sampling.loss, await self._data.look()
+        lost = before is not None or self._sampling.loss is not None
         if newest is None or newest.observed is None or newest.seq == self._looked_at_ms:
             return
-        await self._database.call(looking.look, replace(seen_in(newest), lost=loss is not None))
+        await self._database.call(looking.look, replace(seen_in(newest), lost=lost))
         self._looked_at_ms = newest.seq
         self._sampling.alerts = await self._database.call(standing)
         steady = self._clock.is_steady(newest.seq)

@@ -32,7 +32,8 @@ class DataWatch:
         found = await self._client.run(data_mark.read(self._client.keyspace, self._key))
         verdict = data_loss.judge(before, found.mark)
         loss = None if before is None else before.loss
-        restored = loss is not None and (found.restored_ms or 0) > loss.found_ms
+        # Also before anybody looked: a note of the former data went with it.
+        restored = loss is not None and (found.restored_ms or 0) > loss.seen_ms
         if verdict is Verdict.NEW or (restored and verdict is not Verdict.SAME):
             with contextlib.suppress(ServerFull):
                 mark = await self._client.run(data_mark.count(self._key, found.now_ms))
@@ -42,7 +43,8 @@ class DataWatch:
         if verdict is not Verdict.SAME:
             back_ms = found.mark.at_ms if found.mark and verdict is Verdict.OLDER else None
             seen_ms = max(before.at_ms, self._seen_ms)
-            return await self._database.call(data_loss.lose, before, seen_ms, found.now_ms, back_ms)
+            found_out = await self._database.call(data_loss.lose, before, seen_ms, found.now_ms, back_ms)
+            return found_out or await self.look()  # another one wrote meanwhile, maybe of this very loss
         self._seen_ms = found.now_ms
         if loss is not None:
             await self._database.call(data_loss.returned, before)

@@ -1,7 +1,8 @@
 """What the record says of messages whose server has lost them: no more than is known.
 
 Of data that is gone everything that waited, was in flight or dead is *lost*. Where the server went back to older data,
-what was recorded after that is *unknown*: it may be there as it was. What the journals tell next is true again.
+what was recorded after that is *unknown*: it may be there as it was; so may what a topic held that is there still, as
+where a node of a Cluster was lost. What the journals tell next is true again.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ _WHERE_IT_WAS = Case(
     output_field=CharField(),
 )
 """As `Life.where`."""
+_PLACED = Q(in_flight=True) | Q(dead=True) | ~Q(queued="")
 
 
 def due() -> list[DataLoss]:
@@ -34,34 +36,41 @@ def due() -> list[DataLoss]:
 
 def tell(loss: DataLoss, created_ms: Mapping[str, int]) -> int:
     """Brings the record up to date with a loss; returns of how many messages. `created_ms`: of the topics there now."""
-    changed = _bring_back(loss) if loss.how == DataLoss.How.RETURNED else _mark(loss, created_ms)
-    DataLoss.objects.filter(pk=loss.pk).update(marked=loss.how != DataLoss.How.RETURNED)
-    return changed
-
-
-def _mark(loss: DataLoss, created_ms: Mapping[str, int]) -> int:
     changed = 0
+    returned = loss.how == DataLoss.How.RETURNED
     for topic in MessageRecord.objects.order_by("topic").values_list("topic", flat=True).distinct():
-        rows = MessageRecord.objects.filter(topic=topic, state__in=OPEN)
-        if loss.back_ms is not None:
-            unsure = rows.filter(updated_ms__gt=loss.back_ms, updated_ms__lte=loss.seen_ms)
-            changed += _update(unsure, state=State.UNKNOWN)
-            continue
-        if topic in created_ms:  # what was recorded since it is there again is of the data that is there now
-            rows = rows.filter(updated_ms__lt=max(created_ms[topic], loss.seen_ms + 1))
-        changed += _update(rows, state=State.LOST, ended_ms=loss.found_ms)
+        rows = MessageRecord.objects.filter(topic=topic)
+        changed += _bring_back(rows, loss)
+        if not returned:
+            changed += _mark(rows.filter(state__in=OPEN), loss, created_ms.get(topic))
+    DataLoss.objects.filter(pk=loss.pk, back_ms=loss.back_ms).update(marked=not returned)
     return changed
 
 
-def _bring_back(loss: DataLoss) -> int:
-    """What was there is there again; of what has been told of since, that stands."""
-    lost = MessageRecord.objects.filter(state=State.LOST, ended_ms=loss.found_ms)
+def _mark(rows: QuerySet[MessageRecord], loss: DataLoss, created_ms: int | None) -> int:
     if loss.back_ms is not None:
-        lost = MessageRecord.objects.filter(
-            state=State.UNKNOWN, updated_ms__gt=loss.back_ms, updated_ms__lte=loss.seen_ms
-        )
-    placed = lost.filter(Q(in_flight=True) | Q(dead=True) | ~Q(queued=""))
-    return _update(placed, state=_WHERE_IT_WAS, ended_ms=None)
+        unsure = rows.filter(updated_ms__gt=loss.back_ms, updated_ms__lte=loss.seen_ms)
+        return _update(unsure, state=State.UNKNOWN)
+    if created_ms is not None and created_ms <= loss.seen_ms:  # it is there still: not all was lost
+        return _update(rows.filter(updated_ms__lte=loss.seen_ms), state=State.UNKNOWN)
+    if created_ms is not None:  # what was recorded since it is there again is of the data that is there now
+        rows = rows.filter(updated_ms__lt=max(created_ms, loss.seen_ms + 1))
+    return _update(rows, state=State.LOST, ended_ms=loss.found_ms)
+
+
+def _bring_back(rows: QuerySet[MessageRecord], loss: DataLoss) -> int:
+    """What was said of a loss before it was known to be another one, or none; of what has been told of since, that
+    stands."""
+    lost = rows.filter(state=State.LOST, ended_ms=loss.found_ms)
+    since_ms = _before(loss) if loss.back_ms is None else loss.back_ms
+    unsure = rows.filter(state=State.UNKNOWN, updated_ms__gt=since_ms, updated_ms__lte=loss.seen_ms)
+    return sum(_update(each.filter(_PLACED), state=_WHERE_IT_WAS, ended_ms=None) for each in (lost, unsure))
+
+
+def _before(loss: DataLoss) -> int:
+    """When the loss before that one was."""
+    seen = DataLoss.objects.filter(pk__lt=loss.pk).order_by("-pk").values_list("seen_ms", flat=True)
+    return seen.first() or 0
 
 
 def _update(rows: QuerySet[MessageRecord], **values: Any) -> int:

@@ -5,6 +5,7 @@ A server that lost its data has no mark, another one has another word, and one t
 
 from __future__ import annotations
 
+import re
 import uuid
 from typing import NamedTuple
 
@@ -12,6 +13,8 @@ from console.snapshots.store import with_own_type
 from rmq_core.protocol.keys import Keyspace
 from rmq_core.protocol.scripts import Operation
 from rmq_core.queries.present import now_ms
+
+_PARTS = tuple(re.compile(each) for each in (rb"[0-9a-f]{32}", rb"[0-9]{1,15}", rb"[0-9]{1,15}"))
 
 
 class DataMark(NamedTuple):
@@ -31,14 +34,16 @@ class Found(NamedTuple):
 
 
 def read(keyspace: Keyspace, key: str) -> Operation[Found]:
-    """What cannot be read is no mark."""
+    """What cannot be read is no mark, and is deleted: it could not be counted on."""
     (values,) = yield from with_own_type(key, [("HMGET", key, "word", "count", "at_ms")])
     (restored,) = yield [("GET", keyspace.restored)]
     now = yield from now_ms(keyspace)
-    try:
-        mark = DataMark(values[0].decode(), int(values[1]), int(values[2]))
-    except (AttributeError, TypeError, ValueError):
-        mark = None
+    mark = None
+    if None not in values:
+        if all(one.fullmatch(value) for one, value in zip(_PARTS, values, strict=True)):
+            mark = DataMark(values[0].decode(), int(values[1]), int(values[2]))
+        else:
+            yield [("DEL", key)]
     return Found(mark, now, int(restored) if restored is not None and restored.isdigit() else None)
 
 

@@ -74,7 +74,7 @@ def lose(before: KnownData, seen_ms: int, found_ms: int, back_ms: int | None) ->
                 loss.delete()
                 return None
         elif loss.back_ms != back_ms:  # an older dump was loaded into a server that had lost everything
-            DataLoss.objects.filter(pk=loss.pk, how="").update(back_ms=back_ms)
+            DataLoss.objects.filter(pk=loss.pk, how="").update(back_ms=back_ms, marked=False)
             loss.back_ms = back_ms
     return loss
 

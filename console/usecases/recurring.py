@@ -8,6 +8,7 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models import OuterRef, Subquery
+from django.utils import timezone
 from django.utils.module_loading import import_string
 from django.utils.translation import gettext
 
@@ -53,7 +54,8 @@ def put(actor: Actor, row: RecurringMessage, reason: str = "") -> RecurringMessa
 
 
 def switch(actor: Actor, row: RecurringMessage, enabled: bool, reason: str = "") -> RecurringMessage:
-    """Disable it, or enable it again from the next tick on. Raises `Forbidden`, `BadRequest`, `InvalidRecurring`."""
+    """Disable it, or enable it again from the next tick on. Raises `Forbidden`, `BadRequest`, `InvalidRecurring`,
+    `UnknownRecurring`."""
     if enabled:
         row.rule()
     query = {"recurring": row.name, "enabled": enabled}
@@ -66,11 +68,15 @@ def switch(actor: Actor, row: RecurringMessage, enabled: bool, reason: str = "")
 
 
 def set_enabled(row: RecurringMessage, enabled: bool) -> None:
-    """The same by whoever has the machine, who writes it down himself."""
-    if enabled:
-        row.rule()  # as above: what cannot be sent is not enabled
-    row.enabled = enabled
-    _save(row)
+    """The same by whoever has the machine, who writes it down himself. What else was changed meanwhile stays."""
+    with transaction.atomic(using=DATABASE):
+        if not RecurringMessage.objects.filter(pk=row.pk).update(changed=timezone.now()):  # the lock of its ticks
+            raise _unknown()
+        row.refresh_from_db()
+        if enabled:
+            row.rule()  # as above: what cannot be sent is not enabled
+        row.enabled = enabled
+        _save(row)
 
 
 def remove(actor: Actor, row: RecurringMessage, reason: str) -> None:
@@ -134,8 +140,12 @@ def find(user: User, name: str) -> RecurringMessage:
     """Raises `UnknownRecurring`."""
     found = named(name)
     if found is None or not in_scope(user, found.topic):
-        raise UnknownRecurring(gettext("There is no recurring message of this name."))
+        raise _unknown()
     return found
+
+
+def _unknown() -> UnknownRecurring:
+    return UnknownRecurring(gettext("There is no recurring message of this name."))
 
 
 def from_code() -> list[str]:

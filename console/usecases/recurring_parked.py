@@ -32,8 +32,9 @@ def topics() -> set[str]:
 def go_on(there: Collection[str]) -> int:
     """Tries what was parked for one of the topics that are ``there``; returns how many. What is not wanted any more is
     discarded. Rows of others, and of definitions that are disabled, stay. Raises `DatabaseError`."""
-    rows = _parked().filter(topic__in=there).order_by("pk")[:LOOKED_AT]
     ticks = RecurringTick.objects.using(DATABASE).filter(recurring__enabled=True).select_related("recurring")
+    theirs = ticks.filter(outbox_row__isnull=False).values("outbox_row")  # others stay, and there may be many
+    rows = _parked().filter(topic__in=there, pk__in=theirs).order_by("pk")[:LOOKED_AT]
     by_definition: defaultdict[int, list[RecurringTick]] = defaultdict(list)
     for some in in_parts(list(rows.values_list("pk", flat=True))):
         for tick in ticks.filter(outbox_row__in=some):

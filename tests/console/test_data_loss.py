@@ -100,7 +100,7 @@ async def test_a_server_that_lost_everything_until_it_was_restored(watch: DataWa
     assert loss is not None and loss.seen_ms <= loss.found_ms
     again = await watch.look()
     assert again is not None and again.found_ms == loss.found_ms, "it stands, since then"
-    server.note_restored(loss.found_ms - 1)
+    server.note_restored(loss.seen_ms - 1)
     assert await watch.look() is not None, "that was before"
     server.note_restored(loss.found_ms + 1)
     assert await watch.look() is None and await watch.look() is None

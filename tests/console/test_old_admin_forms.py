@@ -13,12 +13,13 @@ from django.db import models
 from django.test import Client
 from django.urls import reverse
 
-from console.errors import ChangedMeanwhile
+from console.errors import ChangedMeanwhile, UnknownRecurring
 from console.models import AlertRule, AuditEntry, RecurringMessage, Screen, TopicScope
 from console.usecases import alerts, recurring, scopes, screens
 from console.usecases.actor import Actor
 from tests.console.api.conftest import Caller, make_token
 from tests.console.conftest import Queue
+from tests.console.recurring.defined import define
 
 pytestmark = pytest.mark.django_db
 RULE = {
@@ -126,6 +127,8 @@ def test_schedules_and_routes_over_rest(admin: Client, queue: Queue) -> None:
     editor = Caller(make_token("Editor")[0])
     one = editor.ok("POST", "/reconciliations/schedules", {"every_ms": 3_600_000}, status=201)
     path = f"/reconciliations/schedules/{one['id']}"
+    assert editor.get(path)["ETag"] == one["etag"]
+    assert editor.get(path, If_None_Match=one["etag"]).status_code == 200, "it may be due at another time"
     editor.ok("PATCH", path, {"every_ms": 60_000}, If_Match=one["etag"])
     refused = editor("PATCH", path, {"every_ms": 120_000}, If_Match=one["etag"])
     assert refused.status_code == 412 and editor.ok("GET", path)["every_ms"] == 60_000
@@ -135,3 +138,15 @@ def test_schedules_and_routes_over_rest(admin: Client, queue: Queue) -> None:
     editor.ok("POST", "/routes/r:pause", {})
     assert editor("DELETE", "/routes/r?reason=x", If_Match=old).status_code == 412
     assert editor("DELETE", "/routes/r?reason=x", If_Match=editor.get("/routes/r")["ETag"]).status_code == 204
+
+
+def test_a_switch_writes_that_alone(queue: Queue) -> None:
+    row = define()
+    RecurringMessage.objects.update(content="by another person")
+    recurring.set_enabled(row, False)
+    now = RecurringMessage.objects.get()
+    assert (now.enabled, now.content) == (False, "by another person")
+    RecurringMessage.objects.all().delete()
+    with pytest.raises(UnknownRecurring):
+        recurring.set_enabled(now, True)
+    assert not RecurringMessage.objects.exists()

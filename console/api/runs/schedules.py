@@ -78,8 +78,10 @@ def schedules(request: HttpRequest) -> dict[str, Any]:
 
 
 @router.get("/{int:number}", response=Schedule, url_name="schedule", summary="One schedule")
-def schedule(request: HttpRequest, number: int) -> dict[str, Any]:
-    return schedule_json(_find(looker(request), number))
+def schedule(request: HttpRequest, response: HttpResponse, number: int) -> dict[str, Any]:
+    found = schedule_json(_find(looker(request), number))
+    response["ETag"] = found["etag"]
+    return found
 
 
 @router.post("", response={201: Schedule}, url_name="schedule-create", summary="Run something again and again")

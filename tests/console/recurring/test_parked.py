@@ -69,6 +69,20 @@ def test_what_others_sent_and_what_is_disabled_stays(queue: Queue, time: Clock) 
     assert recurring_parked.go_on({"mail"}) == 1 and states() == {"parked": 1, "waiting": 1}
 
 
+def test_many_that_stay_are_in_nobodys_way(queue: Queue, time: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recurring_parked, "LOOKED_AT", 2)
+    with transaction.atomic():
+        for _ in range(3):
+            send("mail", "by somebody else", priority=900)
+    define(misfire="all")
+    for _ in range(4):
+        tick_and_park(time, 1)
+        relay("default", patient()).step()
+    assert states() == {"parked": 7}
+    queue.topic("mail", TopicKind.PRIORITY)
+    assert recurring_parked.go_on({"mail"}) == 2 and states() == {"parked": 5, "waiting": 2}
+
+
 async def test_the_keeper_looks_for_them(queue: Queue, time: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(keeper, "PARKED_EVERY_S", 0.0)
     monkeypatch.setattr(recurring, "from_code", list)
