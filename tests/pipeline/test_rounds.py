@@ -113,6 +113,27 @@ def test_a_look_tells_what_moves_and_when_something_will_be_late(client: RMQ, in
     assert seen().next_ms == now_ms - 58_000 + 60_000
 
 
+def test_a_look_sees_every_setting_of_a_group_and_scores_that_are_no_time(client: RMQ, inputs: Inputs) -> None:
+    client.define(Topic("events", TopicKind.STREAM, slots=2, journal=Journal.FULL))
+    client.define_group("events", "mail")
+    before = look(inputs.options, 1_000, 60_000)
+    control = Control(client)
+    changes: list[Callable[[], Any]] = [
+        lambda: control.pause("events@mail"),
+        lambda: control.resume("events@mail"),
+        lambda: control.change_group("events@mail", visibility_timeout_ms=9_000),
+    ]
+    for change in changes:
+        change()
+        after = look(inputs.options, 1_000, 60_000)
+        assert after.moved(before) == {("events@mail", 0), ("events@mail", 1)}
+        before = after
+    client.define(Topic("later", TopicKind.FIXED_TIME, slots=1))
+    client.send("later", FixedTimeMessage("x", due_ms=int(time.time() * 1000) + 60_000))
+    client.connection.run([("ZADD", client.keyspace.slot("later", 0).store, "XX", "+inf", "x")])
+    assert look(inputs.options, 1_000, 60_000).late_ms["later", 0] >= 2**62
+
+
 def test_it_goes_on_when_redis_was_away(
     spark: Any,
     client: RMQ,
