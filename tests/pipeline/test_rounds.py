@@ -15,6 +15,7 @@ import pytest
 
 from rmq_core import RMQ, Control, FixedTimeMessage, PriorityMessage, Topic, TopicKind
 from rmq_core.embedded.redis import EmbeddedRedis
+from rmq_core.errors import PipelineError
 from rmq_core.model.topic import Journal
 from rmq_core.pipeline.__main__ import main
 from rmq_core.pipeline.archive.archived import Archive
@@ -132,6 +133,19 @@ def test_a_look_sees_every_setting_of_a_group_and_scores_that_are_no_time(client
     client.send("later", FixedTimeMessage("x", due_ms=int(time.time() * 1000) + 60_000))
     client.connection.run([("ZADD", client.keyspace.slot("later", 0).store, "XX", "+inf", "x")])
     assert look(inputs.options, 1_000, 60_000).late_ms["later", 0] >= 2**62
+
+
+def test_a_look_sees_that_a_record_beside_the_queues_is_gone(client: RMQ, inputs: Inputs) -> None:
+    (taken,) = client.take("work", 1)
+    client.reject([taken])
+    before = look(inputs.options, 1_000, 60_000)
+    keys = [client.keyspace.slot("work", slot) for slot in range(2)]
+    gone = client.connection.run([("HDEL", each.dead_record, taken.raw_id) for each in keys])
+    assert look(inputs.options, 1_000, 60_000).moved(before) == {("work", gone.index(1))}
+    client.connection.run([("SET", keys[0].replaced, "no hash")])
+    with pytest.raises(PipelineError, match="remove it"):
+        look(inputs.options, 1_000, 60_000)
+    client.connection.run([("DEL", keys[0].replaced)])
 
 
 def test_it_goes_on_when_redis_was_away(

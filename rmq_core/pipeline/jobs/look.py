@@ -16,9 +16,12 @@ from rmq_core.pipeline.findings.verdicts import OF_TIME
 from rmq_core.pipeline.sources.decoding import whole
 from rmq_core.pipeline.sources.options import SourceOptions
 from rmq_core.pipeline.sources.queues import check_types, ledger_call, read_ledger
+from rmq_core.protocol.scripts import batches
 
 NEVER_MS = 2**62
 SLOTS_AT_ONCE = 500
+BESIDE = ("priority", "dead_record", "replaced")
+"""Parts of a slot of which the ledger does not say how much they hold."""
 NOT_SETTINGS = {"version", "revision", "updated_ms"}
 """They tell that something was defined again, perhaps as it was."""
 
@@ -29,8 +32,9 @@ Slot = tuple[str, int]
 
 @dataclass(frozen=True)
 class Look:
-    """What was seen at ``at_ms``: of each slot all that its ledger says but the time, packed, and when its first
-    message will be stuck or overdue if nothing moves; and the topics' definitions, by name (see `defined`)."""
+    """What was seen at ``at_ms``: of each slot, packed, all that its ledger says but the time, and how many records it
+    has `BESIDE` that; when its first message will be stuck or overdue if nothing moves; and the topics' definitions, by
+    name (see `defined`)."""
 
     at_ms: int
     ledgers: Mapping[Slot, bytes]
@@ -57,7 +61,7 @@ class Look:
 
     def ledger(self, slot: Slot) -> dict[str, Any]:
         """What the ledger of a slot said (`queues.read_ledger`)."""
-        return read_ledger([self.at_ms, *msgpack.unpackb(self.ledgers[slot])])
+        return read_ledger([self.at_ms, *msgpack.unpackb(self.ledgers[slot])[0]])
 
 
 def look(options: SourceOptions, stuck_ms: int, overdue_ms: int) -> Look:
@@ -72,14 +76,18 @@ def look(options: SourceOptions, stuck_ms: int, overdue_ms: int) -> Look:
         for first in range(0, len(asked), SLOTS_AT_ONCE):
             some = asked[first : first + SLOTS_AT_ONCE]
             calls = [ledger_call(options.keyspace, topic.name, slot) for topic, slot in some]
+            beside = [
+                ("HLEN", getattr(options.keyspace.slot(of.name, slot), part)) for of, slot in some for part in BESIDE
+            ]
             try:
-                replies = connection.run(calls)
+                replies = connection.run([*calls, *beside])
             except ScriptFailed:
                 for topic, slot in some:
                     check_types(connection, options.keyspace.slot(topic.name, slot), f"topic {topic.name}, slot {slot}")
                 raise
-            for (topic, slot), reply in zip(some, replies, strict=True):
-                ledgers[topic.name, slot], late_ms[topic.name, slot] = msgpack.packb(reply[1:]), NEVER_MS
+            counts = batches(replies[len(some) :], len(BESIDE))
+            for (topic, slot), reply, several in zip(some, replies[: len(some)], counts, strict=True):
+                ledgers[topic.name, slot], late_ms[topic.name, slot] = msgpack.packb((reply[1:], several)), NEVER_MS
             heads = [
                 ((topic.name, slot), each)
                 for topic, slot in some
