@@ -305,13 +305,12 @@ def opened(
         why = (scratch or {}).get(topic) or (scratch or {}).get("*")
         if topic not in covered:
             why = why or first
-        elif not why and topic in damaged:
-            why = "state"
         elif not why:
             of_topic = [note for note in notes if note.topic == topic]
+            # Of an archive that was copied without the times of its files both hold: that casts a doubt.
             why = _doubt(
                 covered[topic], ends.get(topic, {}), state.now.get(topic, {}), of_topic, deletions.get(topic, -1)
-            )
+            ) or ("state" if topic in damaged else None)
         if why == "files" or (topic in covered and covered[topic].doubted and why not in TRUSTED):
             state.doubted.add(topic)
         if why:
