@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +25,7 @@ from rmq_core.pipeline.history import accounts
 from rmq_core.pipeline.jobs.archive import archive
 from rmq_core.pipeline.jobs.reconcile import Inputs, reconcile
 from rmq_core.pipeline.sources.options import SourceOptions
-from rmq_core.pipeline.state import closing, merging
+from rmq_core.pipeline.state import closing, erased, merging
 from rmq_core.pipeline.trends import Trend, trend
 from rmq_core.pipeline.unchanged import is_unchanged
 from tests.pipeline import parquet, streams, unproved
@@ -141,9 +142,38 @@ def test_increments_say_what_a_run_from_scratch_says(
         content, times = lost.read_bytes(), lost.stat()
         lost.unlink()
         assert closing.opened(kept, ["later"], {}).scratch == {"later": "state"}
+        of_erasures = erased.newest(kept)
+        assert of_erasures and "later" not in of_erasures.known
         lost.write_bytes(content)
         os.utime(lost, ns=(times.st_atime_ns, times.st_mtime_ns))
         assert closing.opened(kept, ["later"], {}).scratch == {}
+        of_erasures = erased.newest(kept)
+        assert of_erasures and "later" in of_erasures.known
+
+
+@pytest.mark.parametrize("folders_most", [1, 8])
+def test_what_a_state_has_lost_is_not_forgotten_by_runs_of_other_topics(
+    spark: Any, client: RMQ, inputs: Inputs, monkeypatch: pytest.MonkeyPatch, folders_most: int
+) -> None:
+    inputs = replace(inputs, ledgers=())
+    path = str(inputs.archive)
+    for topic in ("work", "later"):
+        client.define(Topic(topic, TopicKind.PRIORITY, slots=1, journal=Journal.FULL))
+    for turn in range(2):
+        for topic in ("work", "later"):
+            client.send("later" if turn else topic, PriorityMessage(f"{topic}{turn}", priority=100))
+        archive(spark, inputs.options, path)
+        reconcile(spark, inputs)
+    shutil.rmtree(min(Path(path).glob("state/*/messages/topic=later")))
+    client.connection.run([("ZREM", client.keyspace.slot("later", 0).store, "later0")])
+    client.send("work", PriorityMessage("new", priority=100))
+    archive(spark, inputs.options, path)
+    monkeypatch.setattr(merging, "FOLDERS_MOST", folders_most)
+    of_work = replace(inputs, options=replace(inputs.options, topics=("work",)))
+    assert reconcile(spark, of_work)["read"]["closed"]
+    summary = reconcile(spark, inputs)
+    assert summary["read"]["from_scratch"] == {"later": "files of its closing state are lost or have changed"}
+    assert summary["counts"] == {"lost": 1}
 
 
 def test_accounts_add_up_wherever_they_are_cut(spark: Any) -> None:

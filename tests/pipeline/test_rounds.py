@@ -15,6 +15,7 @@ import pytest
 
 from rmq_core import RMQ, Control, FixedTimeMessage, PriorityMessage, Topic, TopicKind
 from rmq_core.embedded.redis import EmbeddedRedis
+from rmq_core.errors import PipelineError
 from rmq_core.model.topic import Journal
 from rmq_core.pipeline.__main__ import main
 from rmq_core.pipeline.archive.archived import Archive
@@ -111,6 +112,40 @@ def test_a_look_tells_what_moves_and_when_something_will_be_late(client: RMQ, in
     for at_ms in (now_ms - 100_000, now_ms - 58_000, now_ms):  # the first of them is overdue already
         client.send("later", FixedTimeMessage(str(at_ms), due_ms=at_ms), allow_past=True)
     assert seen().next_ms == now_ms - 58_000 + 60_000
+
+
+def test_a_look_sees_every_setting_of_a_group_and_scores_that_are_no_time(client: RMQ, inputs: Inputs) -> None:
+    client.define(Topic("events", TopicKind.STREAM, slots=2, journal=Journal.FULL))
+    client.define_group("events", "mail")
+    before = look(inputs.options, 1_000, 60_000)
+    control = Control(client)
+    changes: list[Callable[[], Any]] = [
+        lambda: control.pause("events@mail"),
+        lambda: control.resume("events@mail"),
+        lambda: control.change_group("events@mail", visibility_timeout_ms=9_000),
+    ]
+    for change in changes:
+        change()
+        after = look(inputs.options, 1_000, 60_000)
+        assert after.moved(before) == {("events@mail", 0), ("events@mail", 1)}
+        before = after
+    client.define(Topic("later", TopicKind.FIXED_TIME, slots=1))
+    client.send("later", FixedTimeMessage("x", due_ms=int(time.time() * 1000) + 60_000))
+    client.connection.run([("ZADD", client.keyspace.slot("later", 0).store, "XX", "+inf", "x")])
+    assert look(inputs.options, 1_000, 60_000).late_ms["later", 0] >= 2**62
+
+
+def test_a_look_sees_that_a_record_beside_the_queues_is_gone(client: RMQ, inputs: Inputs) -> None:
+    (taken,) = client.take("work", 1)
+    client.reject([taken])
+    before = look(inputs.options, 1_000, 60_000)
+    keys = [client.keyspace.slot("work", slot) for slot in range(2)]
+    gone = client.connection.run([("HDEL", each.dead_record, taken.raw_id) for each in keys])
+    assert look(inputs.options, 1_000, 60_000).moved(before) == {("work", gone.index(1))}
+    client.connection.run([("SET", keys[0].replaced, "no hash")])
+    with pytest.raises(PipelineError, match="remove it"):
+        look(inputs.options, 1_000, 60_000)
+    client.connection.run([("DEL", keys[0].replaced)])
 
 
 def test_it_goes_on_when_redis_was_away(

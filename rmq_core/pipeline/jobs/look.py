@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import msgpack
@@ -12,11 +13,17 @@ from rmq_core.errors import ScriptFailed
 from rmq_core.model.scores import RETRIED_MAX, SHIFT
 from rmq_core.model.topic import Topic
 from rmq_core.pipeline.findings.verdicts import OF_TIME
+from rmq_core.pipeline.sources.decoding import whole
 from rmq_core.pipeline.sources.options import SourceOptions
 from rmq_core.pipeline.sources.queues import check_types, ledger_call, read_ledger
+from rmq_core.protocol.scripts import batches
 
 NEVER_MS = 2**62
 SLOTS_AT_ONCE = 500
+BESIDE = ("priority", "dead_record", "replaced")
+"""Parts of a slot of which the ledger does not say how much they hold."""
+NOT_SETTINGS = {"version", "revision", "updated_ms"}
+"""They tell that something was defined again, perhaps as it was."""
 
 
 Slot = tuple[str, int]
@@ -25,8 +32,9 @@ Slot = tuple[str, int]
 
 @dataclass(frozen=True)
 class Look:
-    """What was seen at ``at_ms``: of each slot all that its ledger says but the time, packed, and when its first
-    message will be stuck or overdue if nothing moves; and the topics' definitions, by name."""
+    """What was seen at ``at_ms``: of each slot, packed, all that its ledger says but the time, and how many records it
+    has `BESIDE` that; when its first message will be stuck or overdue if nothing moves; and the topics' definitions, by
+    name (see `defined`)."""
 
     at_ms: int
     ledgers: Mapping[Slot, bytes]
@@ -53,7 +61,7 @@ class Look:
 
     def ledger(self, slot: Slot) -> dict[str, Any]:
         """What the ledger of a slot said (`queues.read_ledger`)."""
-        return read_ledger([self.at_ms, *msgpack.unpackb(self.ledgers[slot])])
+        return read_ledger([self.at_ms, *msgpack.unpackb(self.ledgers[slot])[0]])
 
 
 def look(options: SourceOptions, stuck_ms: int, overdue_ms: int) -> Look:
@@ -68,14 +76,18 @@ def look(options: SourceOptions, stuck_ms: int, overdue_ms: int) -> Look:
         for first in range(0, len(asked), SLOTS_AT_ONCE):
             some = asked[first : first + SLOTS_AT_ONCE]
             calls = [ledger_call(options.keyspace, topic.name, slot) for topic, slot in some]
+            beside = [
+                ("HLEN", getattr(options.keyspace.slot(of.name, slot), part)) for of, slot in some for part in BESIDE
+            ]
             try:
-                replies = connection.run(calls)
+                replies = connection.run([*calls, *beside])
             except ScriptFailed:
                 for topic, slot in some:
                     check_types(connection, options.keyspace.slot(topic.name, slot), f"topic {topic.name}, slot {slot}")
                 raise
-            for (topic, slot), reply in zip(some, replies, strict=True):
-                ledgers[topic.name, slot], late_ms[topic.name, slot] = msgpack.packb(reply[1:]), NEVER_MS
+            counts = batches(replies[len(some) :], len(BESIDE))
+            for (topic, slot), reply, several in zip(some, replies[: len(some)], counts, strict=True):
+                ledgers[topic.name, slot], late_ms[topic.name, slot] = msgpack.packb((reply[1:], several)), NEVER_MS
             heads = [
                 ((topic.name, slot), each)
                 for topic, slot in some
@@ -84,8 +96,17 @@ def look(options: SourceOptions, stuck_ms: int, overdue_ms: int) -> Look:
             replies = connection.run([command for _, (command, _, _) in heads])
             for reply, (where, (_, unit, later_ms)) in zip(replies, heads, strict=True):
                 if reply:
-                    late_ms[where] = min(late_ms[where], int(_score(reply) / unit) + later_ms)
-    return Look(now_ms, ledgers, late_ms, {topic.name: topic.to_json() for topic in topics})
+                    late_ms[where] = min(late_ms[where], whole(_score(reply), True) // unit + later_ms)
+    return Look(now_ms, ledgers, late_ms, defined(topics))
+
+
+def defined(topics: Iterable[Topic]) -> dict[str, str]:
+    """By name, all settings of a topic or group, and since when it is there: what is stored of a group says less."""
+    several = [asdict(topic) for topic in topics]
+    return {
+        each["name"]: json.dumps({key: each[key] for key in each.keys() - NOT_SETTINGS}, sort_keys=True)
+        for each in several
+    }
 
 
 def _heads(

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rmq_core.model.topic import Topic
-from rmq_core.pipeline.jobs.look import Look, Slot
+from rmq_core.pipeline.jobs.look import Look, Slot, defined
 from rmq_core.pipeline.small import small
 from rmq_core.pipeline.sources.decoding import position_of
 from rmq_core.pipeline.sources.offsets import Offsets
@@ -61,7 +61,7 @@ class Standing:
 
     def check_defined(self, topics: Sequence[Topic]) -> None:
         """Raises `Moved` where these are not the topics that were seen."""
-        if {topic.name: topic.to_json() for topic in topics} != self.seen.topics:
+        if defined(topics) != self.seen.topics:
             raise Moved
 
     def check_covered(self, history: History) -> None:

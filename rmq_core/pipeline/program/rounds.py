@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from rmq_core.pipeline.archive import erasures
 from rmq_core.pipeline.archive.archived import Archive
+from rmq_core.pipeline.files import seen_here
 from rmq_core.pipeline.jobs.look import Look, look
 from rmq_core.pipeline.jobs.reconcile import Inputs, reconcile
 from rmq_core.pipeline.jobs.report import SUMMARY, TABLES, name_of_run
@@ -108,8 +109,16 @@ class Rounds:
         return summary
 
     def _standing(self, last: _Last, seen: Look, read: _Read | None, inputs: Inputs) -> Standing | None:
-        """What need not be compared. What a ledger speaks of may lie anywhere."""
-        if inputs.ledgers or last.found is None or not (read and last.read) or read.erased != last.read.erased:
+        """What need not be compared. What a ledger speaks of may lie anywhere; and without a closing state nothing is
+        known of what stands."""
+        if (
+            not inputs.archive
+            or not seen_here(self._session)
+            or inputs.ledgers
+            or last.found is None
+            or not (read and last.read)
+            or read.erased != last.read.erased
+        ):
             return None
         return standing(seen, last.seen, last.read.archived, last.found)
 

@@ -71,7 +71,8 @@ class ClosingState:
 
     ``known``: by topic; ``scratch``: why the others are not; ``doubted``: topics of which files were changed by hand,
     and that nobody has asked to read from scratch since. ``now``: the archive's folders, by topic. ``erased``: the
-    erasures there were, as a listing has them; ``clean``: those of which it has nothing.
+    erasures there were, as a listing has them; ``clean``: those of which it has nothing. ``recorded``: the marks of its
+    files, as the version says them.
     """
 
     archive: Archive
@@ -86,6 +87,7 @@ class ClosingState:
     now: dict[str, unchanged.Folders] = field(default_factory=dict)
     erased: set[tuple[str, int, int]] = field(default_factory=set)
     clean: frozenset[str] = frozenset()
+    recorded: unchanged.Folders = field(default_factory=dict)
 
     @property
     def path(self) -> str:
@@ -157,6 +159,11 @@ class ClosingState:
                 if unchanged.last_of(batch) > self.known[topic].until:
                     found.append(f"{root}/date={date}/batch={batch}")
         return found
+
+    def damaged(self, topics: Mapping[str, Covered]) -> list[str]:
+        """Those of the topics of which files of this state are lost or have changed."""
+        there = unchanged.marks(self.archive.session, self.path) if topics else {}
+        return [name for name, each in topics.items() if unchanged.changed_for(name, each.places, self.recorded, there)]
 
     def positions(self) -> list[tuple[str, int, int]]:
         """Per topic and slot the last position that is covered."""
@@ -260,7 +267,9 @@ class ClosingState:
         topics = {topic: covered.as_json() for topic, covered in known.items()}
         needed = {name for covered in known.values() for name in covered.folders}
         there = unchanged.marks(self.archive.session, self.path)
-        said["kept"] = {place: mark for place, mark in there.items() if place.partition("/")[0] in needed}
+        # What was recorded stays, for of topics that this run does not look at, nobody has seen whether it holds.
+        kept = there | self.recorded
+        said["kept"] = {place: mark for place, mark in kept.items() if place.partition("/")[0] in needed}
         files.write_text(self.archive.session, f"{self.path}/{folder}.json", json.dumps(said | {"topics": topics}))
 
 
@@ -290,18 +299,18 @@ def opened(
         if topic not in topics and each.deleted_ms == deletions.get(topic, -1)
     }
     ends = archive.committed_offsets()
-    recorded, kept = (said or {}).get("kept") or {}, unchanged.marks(session, state.path) if covered else {}
+    state.recorded = (said or {}).get("kept") or {}
+    damaged = state.damaged({topic: each for topic, each in covered.items() if topic in topics})
     for topic in topics:
         why = (scratch or {}).get(topic) or (scratch or {}).get("*")
         if topic not in covered:
             why = why or first
-        elif not why and unchanged.changed_for(topic, covered[topic].places, recorded, kept):
-            why = "state"
         elif not why:
             of_topic = [note for note in notes if note.topic == topic]
+            # Of an archive that was copied without the times of its files both hold: that casts a doubt.
             why = _doubt(
                 covered[topic], ends.get(topic, {}), state.now.get(topic, {}), of_topic, deletions.get(topic, -1)
-            )
+            ) or ("state" if topic in damaged else None)
         if why == "files" or (topic in covered and covered[topic].doubted and why not in TRUSTED):
             state.doubted.add(topic)
         if why:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def newest(kept: Archive) -> ClosingState | None:
-    """The newest version, whatever of it holds. Raises `PipelineError` where another release wrote it."""
+    """The newest version, as far as nothing of it was lost. Raises `PipelineError` where another release wrote it."""
     path = ClosingState(kept).path
     names = sorted(versions.manifests(kept.session, path))
     if not names:
@@ -29,7 +29,10 @@ def newest(kept: Archive) -> ClosingState | None:
         raise PipelineError(f"the closing state {names[-1]} is of another release: reconcile once, then erase")
     known = {topic: Covered(**each) for topic, each in said["topics"].items()}
     number, clean = int(names[-1].partition("-")[0]), frozenset(said.get("erased", ()))
-    return ClosingState(kept, number=number, version=names[-1], run=said["run"], known=known, clean=clean)
+    recorded = said.get("kept") or {}
+    state = ClosingState(kept, number=number, version=names[-1], run=said["run"], clean=clean, recorded=recorded)
+    state.known = {topic: each for topic, each in known.items() if topic not in state.damaged(known)}
+    return state
 
 
 def matching_rows(state: ClosingState | None, matching: Matching) -> int:

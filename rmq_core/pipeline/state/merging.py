@@ -34,6 +34,8 @@ def merge_newest(state: ClosingState, run: str, closed: str) -> None:
     folder = state.new_name(1)
     with state.dropped_if_broken_off(folder, closed):
         several = {topic: newest(each.messages, sizes.get(topic, {})) for topic, each in known.items()}
+        # Of what is merged nobody would miss what was lost.
+        several |= {topic: [] for topic in state.damaged(state.others)}
         merge(state, folder, run, known, several)
         state.check_erased()
     versions.prune(state.archive.session, state.path, FORMAT, PARTED, state.clean)
