@@ -86,6 +86,7 @@ def night(
         monkeypatch.setattr(module, "time", now)
         for name in names:
             monkeypatch.setattr(module, name, getattr(now, name))
+    monkeypatch.setattr(rounds, "seen_here", lambda _: True)
     monkeypatch.setattr(Rounds, "_inputs_now", lambda *_: rounds._Read({}, set(), []))
     options = SourceOptions("redis://nowhere", "night", (), 8, 1_000)
     inputs = replace(Inputs(options, "archive", str(tmp_path)), **more)
