@@ -20,9 +20,9 @@ def route_etag(route: Route) -> str:
 
 
 def route_json(status: RouteStatus) -> dict[str, Any]:
-    """The definition, and how it does."""
+    """The definition, how it does, and its ETag."""
     told = {name: getattr(status, name) for name in _TOLD}
-    return {**status.route.to_dict(), **told, "runners": list(status.runners)}
+    return {**status.route.to_dict(), **told, "runners": list(status.runners), "etag": route_etag(status.route)}
 
 
 def redriven_json(planned: Redriven, reads: bool) -> dict[str, Any]:

@@ -26,4 +26,5 @@ def unchanged(row: Any) -> Iterator[None]:
 
 
 def sentence() -> str:
+    """What is said to whoever came later."""
     return gettext("Somebody else has changed this meanwhile, or deleted it: open it again.")

@@ -43,7 +43,7 @@ def put(actor: Actor, screen: Screen) -> Screen:
             if new:
                 screen.save()
             else:
-                _change(screen, ("name", *FIELDS, "username", "changed"))
+                _change(screen, ("name", *FIELDS, "username"))
         entry.done = 1
     return screen
 

@@ -30,6 +30,7 @@ _SOURCES = {OF_QUEUES: (QueuesReader, QUEUES), JOURNAL: (JournalReader, EVENTS)}
 
 FEW = 10_000
 NUMBERS_MOST = 500
+"""So many slots are asked for by number where files are read."""
 LAST = 2**63 - 1
 """No position is behind it."""
 
@@ -216,7 +217,7 @@ class History:
         if rows is None or not slots:
             return None
         numbers = sorted({slot for _, slot in slots})
-        if len(numbers) <= NUMBERS_MOST:  # files are sorted by them, so most is skipped
+        if len(numbers) <= NUMBERS_MOST:  # merged files are sorted by them: most of those is skipped
             rows = rows.where(F.col("slot").isin(numbers))
         return rows.join(F.broadcast(small(self.session, slots, "topic string, slot int")), [*SLOT], "left_semi")
 

@@ -123,7 +123,7 @@ class Program:
         """Whether it has ended."""
         while line := self.child.next_line(0):
             self._printed.append(json.loads(line))
-        return any("ended" in line for line in self._printed)
+        return any("ended" in each for each in self._printed)
 
     def _next(self) -> dict[str, Any]:
         if self._printed:
@@ -137,8 +137,8 @@ class Program:
 
     def until(self, stage: str) -> None:
         """Waits for a stage to begin."""
-        while (line := self._next()).get("stage") != stage:
-            assert "ended" not in line, self.log.read_text()[-4_000:]
+        while (said := self._next()).get("stage") != stage:
+            assert "ended" not in said, self.log.read_text()[-4_000:]
 
     def ended(self) -> tuple[int, dict[str, Any]]:
         """How it did, and what it printed."""

@@ -64,7 +64,7 @@ class RouteBody(Strict):
 class RouteOut(Schema):
     """A route and how it does. `queue`: what it takes from; of a stream the route's own group. `waiting`: messages that
     are due and not forwarded, null where that is not known; `behind_ms`: for how long the first of them. Counts are
-    kept by those who run it, `runners`. `problem`: why nothing is forwarded now.
+    kept by those who run it, `runners`. `problem`: why nothing is forwarded now. `etag`: for `If-Match`.
     """
 
     name: str
@@ -91,6 +91,7 @@ class RouteOut(Schema):
     problem_ms: int | None
     last_ms: int | None
     runners: list[str]
+    etag: str
 
 
 class RouteList(Schema):

@@ -24,14 +24,8 @@ if TYPE_CHECKING:
 KINDS = (
     *("lost", "unexpected", "wrong_slot", "missing_content", "altered", "stuck_in_prepare", "overdue"),
     *("orphan_body", "orphan_failure"),
-    *(
-        "delivered_after_success",
-        "ended_twice",
-        "impossible_transition",
-        "slot_ledger",
-        "wrong_position",
-        "journal_gap",
-    ),
+    *("delivered_after_success", "ended_twice", "impossible_transition"),
+    *("slot_ledger", "wrong_position", "journal_gap"),
     *("missing_in_queue", "not_done", "not_as_expected", "unknown_to_business"),
 )
 REPAIRS = ("set_right", "move", "requeue", "requeue_dead", "drop_orphan", "take_stock", "correct_counters", "none")

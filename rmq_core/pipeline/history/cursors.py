@@ -25,28 +25,27 @@ def cursors(events: DataFrame, keys: list[str]) -> DataFrame:
     named = {"cursor_ms": F.substring_index(id, "-", 1), "cursor_seq": F.substring_index(id, "-", -1)}
     told = several.select(
         *keys,
-        "position",
-        F.col("event") == "moved",
+        F.when(F.col("event") == "moved", F.col("position")).alias("placed_at"),
+        F.col("position").alias("cursor_at"),
         *(value.try_cast("long").alias(name) for name, value in named.items()),
         order.cast("decimal(28, 0)").alias("cursor_order"),
-    ).toDF(*keys, "position", "is_moved", "cursor_ms", "cursor_seq", "cursor_order")
-    return told.groupBy(*keys).agg(
-        F.min(F.when(F.col("is_moved"), F.col("position"))).alias("placed_at"),
-        F.max("position").alias("cursor_at"),
-        *latest("cursor_order", "cursor_ms", "cursor_seq"),
     )
+    return _gathered(told, keys)
 
 
 def joined(parts: DataFrame, keys: list[str]) -> DataFrame:
-    """The `CURSORS` of both of what `cursors` gives of parts."""
+    """The `CURSORS` of all that `cursors` gives of parts."""
+    return _gathered(parts, keys).drop("cursor_order")
+
+
+def _gathered(rows: DataFrame, keys: list[str]) -> DataFrame:
     from pyspark.sql import functions as F
 
-    several = parts.groupBy(*keys).agg(
+    return rows.groupBy(*keys).agg(
         F.min("placed_at").alias("placed_at"),
         F.max("cursor_at").alias("cursor_at"),
         *latest("cursor_order", "cursor_ms", "cursor_seq"),
     )
-    return several.drop("cursor_order")
 
 
 def latest(by: str, *names: str) -> list[Column]:

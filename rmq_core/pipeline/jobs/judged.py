@@ -68,10 +68,6 @@ def _defined(judged: Judged) -> list[tuple[str, str | None, bool, int]]:
     return [row(topic) for topic in judged.topics]
 
 
-def _has_groups(judged: Judged) -> bool:
-    return any("@" in topic.name for topic in judged.topics)
-
-
 def judge(judged: Judged, snapshot: DataFrame, history: History) -> None:
     """Stores ``slot_ledgers``, ``accounts``, ``holes``, ``whole``, ``events``, ``news``, ``messages`` and ``suspects``;
     where the books are closed, also ``new_accounts``. Raises `Repeated`."""
@@ -84,7 +80,9 @@ def judge(judged: Judged, snapshot: DataFrame, history: History) -> None:
         known = kept.keep("known_accounts", known)
     starts = accounts.starts(known) if known is not None else None
     lively = accounts.with_lives(kept.put("events", history.news()), starts)
-    new = kept.keep("new_accounts", accounts.accounts(lively, twice=True, groups=_has_groups(judged)))
+    new = kept.keep(
+        "new_accounts", accounts.accounts(lively, twice=True, groups=any(topic.is_group for topic in judged.topics))
+    )
     every = new.where("NOT closed").drop("closed")
     if known is not None:
         if repeated := accounts.overlapping(known, every):

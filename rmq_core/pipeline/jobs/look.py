@@ -24,8 +24,6 @@ BESIDE = ("priority", "dead_record", "replaced")
 """Parts of a slot of which the ledger does not say how much they hold."""
 NOT_SETTINGS = {"version", "revision", "updated_ms"}
 """They tell that something was defined again, perhaps as it was."""
-
-
 Slot = tuple[str, int]
 """Topic, number."""
 

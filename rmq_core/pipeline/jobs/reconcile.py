@@ -120,10 +120,11 @@ def _reported(
     ledger = None
     if inputs.ledgers:  # before anything else: what is promised later has not been sent yet
         ledger = _ledger(session, inputs, names, kept)
-    options = replace(inputs.options, only=standing.moving) if standing else inputs.options
+    only = standing.moving if standing else None
+    options = replace(inputs.options, only=only)
     with progress.stage("snapshot", session) as step:
         queues = load(session, options, "rmq_queues")
-        queues = queues.union(standing.ledgers(session)) if standing else queues
+        queues = queues.union(standing.rows(session)) if standing else queues
         snapshot, in_queues = kept.write_counted("snapshot", queues)
         step.rows = in_queues
     with progress.stage("journals", session) as step:
@@ -137,7 +138,7 @@ def _reported(
     history.open({"*": "asked"} if inputs.from_scratch else {})
     if standing:
         standing.check_covered(history)
-        history.only = standing.moving
+        history.only = only
     is_little = ledger is None and history.entries_behind() <= FEW_ENTRIES and in_queues + in_journals <= FEW_ROWS
     settings = partial(few_rows, session) if is_little else nullcontext
     with settings():
@@ -148,12 +149,13 @@ def _reported(
             found, count = _held(found, kept, inputs, is_little=is_little, has_ledger=ledger is not None)
             found = doubted.withheld(found, history.state.doubted if history.state else ())
             written = report.write_findings(found, f"{inputs.reports}/{run}", count)
-        with progress.stage("report", session):
-            read = sums.written(kept, history, f"{inputs.reports}/{run}", run)
     with progress.stage("report", session):
+        with settings():
+            read = sums.written(kept, history, f"{inputs.reports}/{run}", run)
         if history.state and read["closed"]:  # whatever is little here, what was known before may be much
             merging.merge_newest(history.state, run, read["closed"])
         with settings():
+            sums.tell(kept, history)
             if standing:
                 read["slots"] = standing.counts
             described = _described(inputs, names, ledger)
@@ -207,7 +209,7 @@ def findings(judged: Judged, snapshot: DataFrame, history: History, ledger: Ledg
     several = [
         verdicts.ledgers(slot_ledgers, suspects, [topic.name for topic in topics if topic.is_stream], miscounted),
     ]
-    if any("@" in topic.name for topic in topics):
+    if any(topic.is_group for topic in topics):
         several.append(groups.moved_by_hand(kept.read("accounts"), kept.read("whole"), slot_ledgers))
     if kept.has_rows("suspects"):
         several += [
@@ -227,11 +229,8 @@ def findings(judged: Judged, snapshot: DataFrame, history: History, ledger: Ledg
         events = history.whole(named, ledger.since_ms)
         compared = kept.write("contents", contents.compared(ledger, events, holes)) if ledger.says_contents else None
         several.append(of_business.business(ledger, events, here, holes, misplaced, compared))
-    if (
-        unknown := []
-        if judged.limits.options.topics
-        else _undefined(history.archive, history.deletions, history.topics)
-    ):
+    every = not judged.limits.options.topics
+    if every and (unknown := _undefined(history.archive, history.deletions, history.topics)):
         several.append(gaps.findings(gaps.of_topics(session, unknown, "undefined")))
     if ledger is not None or kept.has_rows("holes"):
         several.append(gaps.findings(holes))

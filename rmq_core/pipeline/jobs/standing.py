@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from rmq_core.model.topic import Topic
 from rmq_core.pipeline.jobs.look import Look, Slot, defined
+from rmq_core.pipeline.schemas import QUEUES, ddl
 from rmq_core.pipeline.small import small
 from rmq_core.pipeline.sources.decoding import position_of
 from rmq_core.pipeline.sources.offsets import Offsets
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 
     from rmq_core.pipeline.reading import History
 
-COLUMNS = "topic string, slot int, part string, id binary, score long, value binary, at_ms long, exact double"
-
 
 class Moved(Exception):
     """Something of what stood was read by others meanwhile: all is to be compared."""
@@ -32,32 +31,32 @@ class Moved(Exception):
 
 @dataclass(frozen=True)
 class Standing:
-    """The ``slots`` that stand, as they were ``seen``."""
+    """The slots that stand, as they were ``seen``: what their ``ledgers`` said."""
 
     seen: Look
-    slots: frozenset[Slot]
+    ledgers: Mapping[Slot, dict[str, Any]]
 
     @property
     def moving(self) -> dict[str, tuple[int, ...]]:
         """The other slots, by topic."""
         found: dict[str, list[int]] = {topic: [] for topic in self.seen.topics}
         for topic, slot in self.seen.ledgers:
-            if (topic, slot) not in self.slots:
+            if (topic, slot) not in self.ledgers:
                 found[topic].append(slot)
         return {topic: tuple(slots) for topic, slots in found.items()}
 
     @property
     def counts(self) -> dict[str, int]:
         """For the report: how many slots are compared, and how many there are."""
-        return {"compared": len(self.seen.ledgers) - len(self.slots), "of": len(self.seen.ledgers)}
+        return {"compared": len(self.seen.ledgers) - len(self.ledgers), "of": len(self.seen.ledgers)}
 
-    def ledgers(self, session: SparkSession) -> DataFrame:
+    def rows(self, session: SparkSession) -> DataFrame:
         """What a reading of these slots would say of them as a whole (`schemas.QUEUES`)."""
         rows: list[tuple[Any, ...]] = []
-        for topic, slot in sorted(self.slots):
-            text = json.dumps(self.seen.ledger((topic, slot))).encode()
+        for (topic, slot), ledger in self.ledgers.items():
+            text = json.dumps(ledger).encode()
             rows += [(topic, slot, edge, b"", None, text, self.seen.at_ms, None) for edge in EDGES]
-        return small(session, rows, COLUMNS)
+        return small(session, rows, ddl(QUEUES))
 
     def check_defined(self, topics: Sequence[Topic]) -> None:
         """Raises `Moved` where these are not the topics that were seen."""
@@ -68,12 +67,11 @@ class Standing:
         """Raises `Moved` where the closing state does not cover all that these slots had written."""
         state = history.state
         ends = state.archive.committed_offsets() if state else {}
-        for topic, slot in self.slots:
+        for (topic, slot), ledger in self.ledgers.items():
             covered = state.known.get(topic) if state else None
             known = covered.offsets.get(str(slot), "") if covered else ""
-            newest = self.seen.ledger((topic, slot))["newest"]
             reached = ends.get(topic, {}).get(str(slot), "")
-            if covered is None or reached != known or position_of(known) != position_of(newest):
+            if covered is None or reached != known or position_of(known) != position_of(ledger["newest"]):
                 raise Moved
 
 
@@ -81,14 +79,15 @@ def standing(seen: Look, before: Look, archived: Offsets, found: Mapping[str, se
     """Those that stand since ``before``; None: none. ``archived``: how far the archive had come then; ``found``: slots
     with findings by topic, None for all of it."""
     moved = seen.moved(before)
-    slots = {
-        (topic, slot)
+    ledgers = {
+        (topic, slot): ledger
         for topic, slot in seen.ledgers
         if (topic, slot) not in moved
         and found.get(topic, set()).isdisjoint({slot, None})
-        and position_of(archived.get(topic, {}).get(str(slot), "")) == position_of(seen.ledger((topic, slot))["newest"])
+        and position_of(archived.get(topic, {}).get(str(slot), ""))
+        == position_of((ledger := seen.ledger((topic, slot)))["newest"])
     }
-    return Standing(seen, frozenset(slots)) if slots else None
+    return Standing(seen, ledgers) if ledgers else None
 
 
 def with_findings(findings: DataFrame) -> dict[str, set[int | None]]:

@@ -9,14 +9,15 @@ from rmq_core.pipeline.jobs import report
 from rmq_core.pipeline.reading import History, StoredTables
 from rmq_core.pipeline.sources.decoding import SEQUENCE_BITS
 from rmq_core.pipeline.state import windows
-from rmq_core.pipeline.state.closing import WHY, ClosingState
+from rmq_core.pipeline.state.closing import WHY
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
 def written(kept: StoredTables, history: History, folder: str, run: str) -> dict[str, Any]:
-    """Writes the report's table of topics, and closes the books; returns what was read, for the summary."""
+    """Writes the report's table of topics, and closes the books (`tell` says so); returns what was read, for the
+    summary."""
     state = history.state
     ends = kept.keep("new_ends", figures.ends(kept.read("events")))
     sketches = kept.keep("new_sketches", figures.sketches(kept.read("messages")))
@@ -46,7 +47,6 @@ def written(kept: StoredTables, history: History, folder: str, run: str) -> dict
     }
     state.check_erased()
     if not state.has_news(history.topics):
-        _tell(kept, history, state)
         return said
     closed = kept.read("new_accounts").where("closed").drop("closed")
     tables = {
@@ -58,13 +58,14 @@ def written(kept: StoredTables, history: History, folder: str, run: str) -> dict
     }
     holes = kept.read("holes").where("reason = 'forked'").select("topic", "slot", "life").collect()
     forks = [(row.topic, row.slot, row.life) for row in holes]
-    closed_now = state.close(history.topics, run, tables, forks)
-    _tell(kept, history, state)
-    return said | {"closed": closed_now}
+    return said | {"closed": state.close(history.topics, run, tables, forks)}
 
 
-def _tell(kept: StoredTables, history: History, state: ClosingState) -> None:
+def tell(kept: StoredTables, history: History) -> None:
     """Where the windows are now, until when they are complete, and of how many slots the journal does not tell all."""
+    state = history.state
+    if state is None:
+        return
     complete_ms = history.complete_until(kept.read("slot_ledgers"))
     unproved = {row.topic: row["count"] for row in kept.read("holes").groupBy("topic").count().collect()}
     folders = {topic: each.windows for topic, each in (state.others | state.known).items()}

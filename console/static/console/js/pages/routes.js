@@ -142,7 +142,7 @@ function askDelete(/** @type {Api.RouteOut} */ route) {
     label: gettext("Delete"),
     danger: true,
     submit: async ({ reason }) => {
-      await remove(`routes/${route.name}`, { reason }, `"${route.version}-${route.created_ms}"`);
+      await remove(`routes/${route.name}`, { reason }, route.etag);
       again();
     },
   });
