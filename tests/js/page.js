@@ -7,6 +7,7 @@ globalThis.document = {
     textContent: JSON.stringify({ root: "/rmq/", api: "/rmq/api/v1/", csrf: "token", urls: {} }),
   }),
 };
+globalThis.addEventListener ??= () => {};
 globalThis.location = { href: "http://console.test/rmq/" };
 globalThis.window = {
   gettext: (text) => text,

@@ -13,15 +13,18 @@ from tests.ownership.fleet import Fleet
 from tests.support.proxy import TcpProxy
 from tests.support.waiting import wait_until
 
+SENT = 8
+
 
 def reasons(fleet: Fleet, *codes: str) -> list[Reason]:
-    """The first reasons, as soon as they are these."""
+    """The first reasons, as soon as they are these and all that was sent is due: one slot is read after the other."""
 
-    def found() -> list[Reason]:
+    def due() -> list[Reason]:
         some = list(fleet.inspector.why(fleet.queue).reasons)
-        return some if [each.code for each in some][: len(codes)] == list(codes) else []
+        found = [each.code for each in some][: len(codes)] == list(codes) and some[0].values["ready"] == SENT
+        return some if found else []
 
-    return wait_until(found, what=f"the answer to be {codes}")
+    return wait_until(due, what=f"the answer to be {codes}")
 
 
 @pytest.mark.zookeeper
@@ -36,7 +39,7 @@ def test_what_can_be_the_matter_with_an_owner(
         fleet.owned_by("a")
 
         fleet.freeze("a")
-        fleet.send(8)
+        fleet.send(SENT)
         lost, owner = reasons(fleet, "worker_lost", "owner_lost")[:2]
         assert (lost.values["worker"], owner.values["worker"]) == ("a", "a")
         assert owner.values["silent_ms"] >= 5_000
@@ -45,7 +48,7 @@ def test_what_can_be_the_matter_with_an_owner(
 
         proxy.refuse()
         wait_until(lambda: not fleet.connected({"a"}), what="it to say that ZooKeeper is away")
-        fleet.send(8)
+        fleet.send(SENT)
         away = reasons(fleet, "zookeeper_away")[0]
         assert away.values["worker"] == "a" and away.values["for_ms"] >= 0
         proxy.accept()
@@ -53,13 +56,13 @@ def test_what_can_be_the_matter_with_an_owner(
 
         fleet.control.drain("a")
         wait_until(lambda: set(fleet.owners().values()) == {None}, what="its slots to be given back")
-        fleet.send(8)
-        assert reasons(fleet, "drained", "unowned")[0].values == {"ready": 8, "worker": "a"}
+        fleet.send(SENT)
+        assert reasons(fleet, "drained", "unowned")[0].values == {"ready": SENT, "worker": "a"}
         fleet.control.undrain("a")
         fleet.wait_done()
 
         fleet.stop("a")
-        fleet.send(8)
+        fleet.send(SENT)
         reasons(fleet, "no_worker", "unowned")
         fleet.start("a")
         fleet.wait_done()

@@ -47,7 +47,7 @@ def test_dead_letters_are_a_problem_until_somebody_acknowledges_them(open_page: 
     queue.dead("one", topic=topic)
     problem = overview.locator(".rc-problem", has_text=topic).filter(has_text="dead letter")
     # What other tests have left, as workers that are silent, may come first, and the rest is behind a button.
-    more = overview.locator("#rc-problems").get_by_role("button", name=re.compile(r"^\d+ more$"))
+    more = overview.locator(".rc-problems").get_by_role("button", name=re.compile(r"^\d+ more$"))
     expect(problem.or_(more).first).to_be_visible()
     if not problem.is_visible():
         more.click()
@@ -62,7 +62,7 @@ def test_dead_letters_are_a_problem_until_somebody_acknowledges_them(open_page: 
     expect(page.locator(".rc-problem", has_text=topic)).to_have_count(0)
     queue.dead("another", topic=topic)
     problem = page.locator(".rc-problem", has_text=topic).filter(has_text="dead letter")
-    more = page.locator("#rc-problems").get_by_role("button", name=re.compile(r"^\d+ more$"))
+    more = page.locator(".rc-problems").get_by_role("button", name=re.compile(r"^\d+ more$"))
     expect(problem.or_(more).first).to_be_visible()
     if not problem.is_visible():
         more.click()

@@ -1,5 +1,6 @@
 // Asking `/api/v1`, like everybody else: with the session and its CSRF token. Whole numbers beyond 2^53 are text there.
 import { page } from "./page.js";
+import { released } from "./press.js";
 import { gettext } from "./text.js";
 
 /** @typedef {Record<string, any>} Query */
@@ -227,6 +228,7 @@ export const isStopped = (/** @type {unknown} */ error) => error instanceof Erro
 
 async function answer(/** @type {Response} */ response) {
   const found = await response.json().catch(() => null);
+  await released(); // whoever asked draws it
   if (response.ok) return found;
   const message = found?.message ?? found?.detail ?? `${response.status} ${response.statusText}`;
   throw new ApiError(response.status, found?.code ?? "error", message, found?.fields ?? []);

@@ -3,6 +3,7 @@ import { byId, h, icon, replace, setClass, setText } from "./dom.js";
 import { dateTime, duration, time } from "./format.js";
 import { shortcut } from "./keys.js";
 import { page } from "./page.js";
+import { isPressed, released } from "./press.js";
 import { Socket } from "./socket.js";
 import { fill, gettext } from "./text.js";
 
@@ -86,6 +87,7 @@ export class Live {
     this.waiting = true;
     requestAnimationFrame(() => {
       this.waiting = false;
+      if (isPressed()) return void released().then(() => this.draw());
       this.shownMs = this.atMs;
       this.render();
       this.look();
