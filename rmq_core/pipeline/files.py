@@ -1,12 +1,15 @@
 """Small files and folders on whatever file system a path names, as Spark's driver sees it.
 
-Over Spark Connect there is no Hadoop on this side: paths are then taken as folders both sides see.
+Those of this machine are looked at without Java: a run asks for hundreds. Over Spark Connect there is no Hadoop on this
+side: paths are then taken as folders both sides see.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +17,8 @@ from rmq_core.errors import PipelineError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(?://(?=/))?")
 
 
 def java_path(session: SparkSession, path: str) -> Any:
@@ -27,47 +32,47 @@ def seen_here(session: SparkSession) -> bool:
     return hasattr(session, "_jsparkSession")
 
 
-def _hadoop(session: SparkSession, path: str) -> tuple[Any, Any] | None:
-    if not seen_here(session):
-        return None
-    found = java_path(session, path)
-    return found.getFileSystem(session._jsparkSession.sessionState().newHadoopConf()), found
-
-
 def check_reports(session: SparkSession, path: str) -> None:
     """Raises `PipelineError` for a path at which the small files of a report cannot be written from here."""
-    if _hadoop(session, path) is None:
-        _local(path)
+    _here(session, path)
 
 
-def _local(path: str) -> Path:
-    if "://" in path.removeprefix("file://"):
-        raise PipelineError(
-            f"over Spark Connect reports go into a folder that this machine and the server share, not to {path};"
-            " with SPARK_MASTER or spark-submit they can"
-        )
-    return Path(path.removeprefix("file://"))
+def _here(session: SparkSession, path: str) -> Path | None:
+    """A path of this machine's own file system; None: Hadoop has to be asked."""
+    if not seen_here(session):
+        if "://" in path.removeprefix("file://"):
+            raise PipelineError(
+                f"over Spark Connect reports go into a folder that this machine and the server share, not to {path};"
+                " with SPARK_MASTER or spark-submit they can"
+            )
+        return Path(path.removeprefix("file://"))
+    scheme = _SCHEME.match(path)
+    found = Path(path[scheme.end() :] if scheme else path)
+    is_local = scheme[1].lower() == "file" if scheme else _is_local_without_scheme(session)
+    # A relative one begins where Java was started.
+    return found if is_local and found.is_absolute() else None
 
 
-def _here(fs: Any, where: Any) -> Path | None:
-    """A path of this machine's own file system; None: it is elsewhere."""
-    return Path(where.toUri().getPath()) if fs.getUri().getScheme() == "file" else None
+def _is_local_without_scheme(session: SparkSession) -> bool:
+    context: Any = session.sparkContext
+    known: str | None = context.__dict__.get("_rmq_default_fs")
+    if known is None:
+        known = context._rmq_default_fs = str(context._jsc.hadoopConfiguration().get("fs.defaultFS"))
+    return known.startswith("file:")
+
+
+def _hadoop(session: SparkSession, path: str) -> tuple[Any, Any]:
+    found, inside = java_path(session, path), session._jsparkSession
+    return found.getFileSystem(inside.sessionState().newHadoopConf()), found
 
 
 def write_text(session: SparkSession, path: str, text: str) -> None:
     """A small file, whole or not at all."""
-    hadoop = _hadoop(session, path)
-    if hadoop is None:
-        part = _local(path + ".part")
-        part.parent.mkdir(parents=True, exist_ok=True)
-        part.write_text(text, encoding="utf-8")
-        part.rename(_local(path))
-        return
-    fs, where = hadoop
-    if (local := _here(fs, where)) is not None:
-        local.parent.mkdir(parents=True, exist_ok=True)
-        local.with_name(local.name + ".part").write_text(text, encoding="utf-8")
+    if (here := _here(session, path)) is not None:
+        here.parent.mkdir(parents=True, exist_ok=True)
+        here.with_name(here.name + ".part").write_text(text, encoding="utf-8")
     else:
+        fs, _ = _hadoop(session, path)
         stream = fs.create(java_path(session, path + ".part"), True)
         stream.write(bytearray(text.encode()))
         stream.close()
@@ -76,29 +81,34 @@ def write_text(session: SparkSession, path: str, text: str) -> None:
 
 def replace(session: SparkSession, made: str, path: str) -> None:
     """Has a file take the place of another one, at once: whoever is killed leaves the one or the other."""
-    hadoop = _hadoop(session, path)
-    assert hadoop is not None
-    fs, where = hadoop
-    source = java_path(session, made)
-    if (local := _here(fs, where)) is not None:
-        # The sum that Hadoop has left beside the older one would call the new one damaged.
-        local.with_name(f".{local.name}.crc").unlink(missing_ok=True)
-        Path(source.toUri().getPath()).replace(local)
+    here, source = _here(session, path), _here(session, made)
+    if here is not None and source is not None:
+        _sum_of(here).unlink(missing_ok=True)
+        source.replace(here)
         return
+    fs, where = _hadoop(session, path)
     jvm: Any = session._jvm
     rename = jvm.org.apache.hadoop.fs.Options.Rename
     gateway: Any = session.sparkContext._gateway
     over = gateway.new_array(rename, 1)
     over[0] = rename.OVERWRITE
-    jvm.org.apache.hadoop.fs.FileContext.getFileContext(where.toUri(), fs.getConf()).rename(source, where, over)
+    context = jvm.org.apache.hadoop.fs.FileContext.getFileContext(where.toUri(), fs.getConf())
+    context.rename(java_path(session, made), where, over)
+
+
+def _sum_of(file: Path) -> Path:
+    """What Hadoop leaves beside a file it has written; it would call another one in its place damaged."""
+    return file.with_name(f".{file.name}.crc")
 
 
 def read_text(session: SparkSession, path: str) -> str | None:
     """A small file; None where there is none."""
-    hadoop = _hadoop(session, path)
-    if hadoop is None:
-        return _local(path).read_text(encoding="utf-8") if _local(path).exists() else None
-    fs, where = hadoop
+    if (here := _here(session, path)) is not None:
+        try:
+            return here.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return None
+    fs, where = _hadoop(session, path)
     if not fs.exists(where):
         return None
     jvm: Any = session._jvm
@@ -111,10 +121,10 @@ def read_text(session: SparkSession, path: str) -> str | None:
 
 def files(session: SparkSession, path: str) -> list[str]:
     """The names of the files in a folder; none where there is no such folder."""
-    hadoop = _hadoop(session, path)
-    if hadoop is None:
-        return [each.name for each in _local(path).iterdir() if each.is_file()] if _local(path).exists() else []
-    fs, where = hadoop
+    if (here := _here(session, path)) is not None:
+        names = [each.name for each in _entries(here) if each.is_file()]
+        return [name for name in names if not (name.startswith(".") and name.endswith(".crc"))]
+    fs, where = _hadoop(session, path)
     if not fs.exists(where):
         return []
     return [status.getPath().getName() for status in fs.listStatus(where) if status.isFile()]
@@ -122,12 +132,14 @@ def files(session: SparkSession, path: str) -> list[str]:
 
 def folders(session: SparkSession, path: str) -> list[str]:
     """The names of the folders in a folder, those first that changed last."""
-    hadoop = _hadoop(session, path)
-    if hadoop is None:
-        local = _local(path)
-        listed = [each for each in local.iterdir() if each.is_dir()] if local.exists() else []
-        return [each.name for each in sorted(listed, key=lambda each: each.stat().st_mtime, reverse=True)]
-    fs, where = hadoop
+    if (here := _here(session, path)) is not None:
+        listed = []
+        for each in _entries(here):
+            with suppress(FileNotFoundError):
+                if each.is_dir():
+                    listed.append((-each.stat().st_mtime, each.name))
+        return [name for _, name in sorted(listed)]
+    fs, where = _hadoop(session, path)
     if not fs.exists(where):
         return []
     known = [status for status in fs.listStatus(where) if status.isDirectory()]
@@ -135,37 +147,37 @@ def folders(session: SparkSession, path: str) -> list[str]:
     return [str(status.getPath().getName()) for status in known]
 
 
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as found:
+            return list(found)
+    except FileNotFoundError:
+        return []
+
+
 def holding(session: SparkSession, path: str, name: str) -> list[str]:
     """The names of those folders in a folder in which something of that name is."""
-    hadoop = _hadoop(session, path)
-    local = _local(path) if hadoop is None else _here(*hadoop)
-    if local is not None:
-        return [each.parent.name for each in local.glob(f"*/{name}")]
-    assert hadoop is not None
-    fs, _ = hadoop
+    if (here := _here(session, path)) is not None:
+        return [each.parent.name for each in here.glob(f"*/{name}")]
+    fs, _ = _hadoop(session, path)
     return [each for each in folders(session, path) if fs.exists(java_path(session, f"{path}/{each}/{name}"))]
 
 
 def tree(session: SparkSession, path: str) -> list[tuple[str, int, int]]:
     """Every file below a folder: its path from there, its size, and when it was changed (ms). What others rename or
     remove meanwhile may be missing."""
-    hadoop = _hadoop(session, path)
-    local = _local(path) if hadoop is None else _here(*hadoop)  # thousands of files, thousands of calls
-    if local is not None:
-        found = []
-        for folder, _, names in os.walk(local):
+    found = []
+    if (here := _here(session, path)) is not None:
+        for folder, _, names in os.walk(here):
             for name in names:
-                try:
+                with suppress(FileNotFoundError):
                     status = (each := Path(folder, name)).stat()
-                except FileNotFoundError:
-                    continue
-                found.append((str(each.relative_to(local)), status.st_size, status.st_mtime_ns // 1_000_000))
+                    found.append((str(each.relative_to(here)), status.st_size, status.st_mtime_ns // 1_000_000))
         return found
-    assert hadoop is not None
-    fs, where = hadoop
+    fs, where = _hadoop(session, path)
     if not fs.exists(where):
         return []
-    begin, several, found = len(fs.makeQualified(where).toString()) + 1, fs.listFiles(where, True), []
+    begin, several = len(fs.makeQualified(where).toString()) + 1, fs.listFiles(where, True)
     while several.hasNext():
         each = several.next()
         found.append((str(each.getPath().toString())[begin:], int(each.getLen()), int(each.getModificationTime())))
@@ -174,10 +186,11 @@ def tree(session: SparkSession, path: str) -> list[tuple[str, int, int]]:
 
 def remove(session: SparkSession, path: str) -> None:
     """A file, or a folder and all in it."""
-    hadoop = _hadoop(session, path)
-    if hadoop is None and _local(path).is_file():
-        _local(path).unlink(missing_ok=True)
-    elif hadoop is None:
-        shutil.rmtree(_local(path), ignore_errors=True)
+    if (here := _here(session, path)) is None:
+        fs, where = _hadoop(session, path)
+        fs.delete(where, True)
+    elif here.is_dir() and not here.is_symlink():
+        shutil.rmtree(here, ignore_errors=True)
     else:
-        hadoop[0].delete(hadoop[1], True)
+        here.unlink(missing_ok=True)
+        _sum_of(here).unlink(missing_ok=True)

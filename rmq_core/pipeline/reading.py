@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -17,13 +17,13 @@ from rmq_core.pipeline.sources.journal import NAME as JOURNAL
 from rmq_core.pipeline.sources.journal import JournalReader
 from rmq_core.pipeline.sources.offsets import number_of
 from rmq_core.pipeline.sources.options import SourceOptions
+from rmq_core.pipeline.sources.planned import planned
 from rmq_core.pipeline.sources.queues import NAME as OF_QUEUES
 from rmq_core.pipeline.sources.queues import QueuesReader
 from rmq_core.pipeline.state import windows
 from rmq_core.pipeline.state.closing import ClosingState, opened
 
 if TYPE_CHECKING:
-    import pyarrow
     from pyspark.sql import DataFrame, SparkSession
 
 _SOURCES = {OF_QUEUES: (QueuesReader, QUEUES), JOURNAL: (JournalReader, EVENTS)}
@@ -94,19 +94,10 @@ class StoredTables:
 
 
 def load(session: SparkSession, options: SourceOptions, source: str) -> DataFrame:
-    """A batch read of one of our sources, as `sources` offers them; but planned here. Spark would start two Pythons for
-    that, which import everything anew: more work than a small job is."""
+    """A batch read of one of our sources, as `sources` offers them; but planned here."""
     kind, columns = _SOURCES[source]
     reader = kind(options)
-    partitions = reader.partitions()
-
-    def read(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                yield from reader.read(partitions[number])
-
-    total = len(partitions)
-    return session.range(0, total, 1, max(1, total)).mapInArrow(read, ddl(columns))
+    return planned(session, reader.partitions(), reader.read, ddl(columns))
 
 
 def together(

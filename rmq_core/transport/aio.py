@@ -38,6 +38,9 @@ from rmq_core.transport.retry import (
 )
 from rmq_core.transport.tasks import end
 
+CONNECTIONS_AT_ONCE = 50
+"""What goes through redis-py has one each; of a thousand coroutines that wake up together the others wait."""
+
 
 class _Asked:
     """Calls that somebody awaits."""
@@ -81,6 +84,7 @@ class AsyncConnection:
         self._waiting: list[_Asked] = []  # for another try
         self._flusher: asyncio.Task[None] | None = None
         self._new = asyncio.Event()
+        self._turns = asyncio.Semaphore(CONNECTIONS_AT_ONCE)
         self._lines = AsyncLines()
         self._nodes: dict[Line, Any] = {}
         self._routes = ClusterRoutes(self.target.credentials) if self.target.is_cluster else Routes()
@@ -308,15 +312,16 @@ class AsyncConnection:
         while True:
             trouble: Any = None
             try:
-                await self._prepare()
-                if self.target.is_cluster and for_masters(requests):
-                    return Replies([await ask_async(self.client, command(requests[0]))])
-                found = await self._execute([command(requests[position]) for position in left])
-                for number, position in enumerate(left):
-                    request = requests[position]
-                    if isinstance(found[number], NoScriptError) and isinstance(request, Call):
-                        replies.reordered = True
-                        (found[number],) = await self._execute([request.by_text()])
+                async with self._turns:
+                    await self._prepare()
+                    if self.target.is_cluster and for_masters(requests):
+                        return Replies([await ask_async(self.client, command(requests[0]))])
+                    found = await self._execute([command(requests[position]) for position in left])
+                    for number, position in enumerate(left):
+                        request = requests[position]
+                        if isinstance(found[number], NoScriptError) and isinstance(request, Call):
+                            replies.reordered = True
+                            (found[number],) = await self._execute([request.by_text()])
             except (redis.RedisError, redis.RedisClusterException, OSError) as error:
                 trouble, replies.replayed = error, True
                 self._routes.doubt()

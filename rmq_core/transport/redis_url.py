@@ -26,6 +26,8 @@ FAILOVER_TIMEOUT_S = 2.0
 """The same for servers that have a successor ready: a dead one must not be waited for much longer than that takes."""
 SENTINEL_TIMEOUT_S = 0.8
 """For each Sentinel: the next one is asked when one is silent."""
+CONNECTIONS_MOST = 2**31 - 1
+"""Of a client: redis-py 8 lends a hundred, and what comes then fails instead of waiting."""
 DRIVER = DriverInfo()
 """What the server is told of us; each connection would look that up in the files of the installed redis-py."""
 SCHEMES = "redis://, rediss://, unix://, sentinel:// or cluster://"
@@ -137,7 +139,13 @@ class RedisURL:
 
 
 def _options(timeout_s: float, retry: Any) -> dict[str, Any]:
-    return {"socket_timeout": timeout_s, "socket_connect_timeout": timeout_s, "retry": retry, "driver_info": DRIVER}
+    return {
+        "socket_timeout": timeout_s,
+        "socket_connect_timeout": timeout_s,
+        "retry": retry,
+        "driver_info": DRIVER,
+        "max_connections": CONNECTIONS_MOST,
+    }
 
 
 def unlock(client: Any, *nodes: Any) -> None:

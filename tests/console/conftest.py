@@ -81,9 +81,10 @@ class Queue:
 
     def worker(self, name: str = "w1", **about: Any) -> str:
         """A worker that has reported itself, as the engine's do."""
+        began_ms = self.inspector.now_ms() - 60_000
         known = {
-            "host": "here", "pid": 7, "topics": ["orders"], "started_ms": 1, "threads": 2, "in_flight": 0, "done": 0,
-            "failed": 0, "done_per_s": 0.0, "stuck": 0, "version": "1", "state": "running", "stale": 0,
+            "host": "here", "pid": 7, "topics": ["orders"], "started_ms": began_ms, "threads": 2, "in_flight": 0,
+            "done": 0, "failed": 0, "done_per_s": 0.0, "stuck": 0, "version": "1", "state": "running", "stale": 0,
             "session": "shared", "session_for_ms": 0, "weight": 1, "slots": {}, "versions": {},
         }  # fmt: skip
         args = [name, json.dumps({**known, **about}), 3_600_000]

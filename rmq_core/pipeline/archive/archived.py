@@ -5,7 +5,7 @@
     <archive>/events/topic=<t>/date=<yyyy-mm-dd>/batch=<n>/*.parquet        one micro-batch of the stream
     <archive>/events/topic=<t>/date=<yyyy-mm-dd>/batch=<first>-<last>/…     several, compacted
     <archive>/compacted/*.json                                              which of the latter count
-    <archive>/checkpoint/                                               Spark's; its commits say which batches are whole
+    <archive>/checkpoint/                                               how far it came (`checkpoint`)
     <archive>/state/                                                    closing states (`closing`)
     <archive>/topics/*.json                                                 the topics' definitions, and deletions
     <archive>/data-sets/*.json                                              whose journals these are (`data_set`)
@@ -25,6 +25,7 @@ from rmq_core.errors import PipelineError
 from rmq_core.model import formats
 from rmq_core.model.formats import ARCHIVE
 from rmq_core.model.topic import Topic
+from rmq_core.pipeline.archive.checkpoint import read_offsets
 from rmq_core.pipeline.archive_files import LOOKS, lacks_checkpoint, without_checkpoint
 from rmq_core.pipeline.files import files as files_of
 from rmq_core.pipeline.files import folders, read_text, seen_here
@@ -32,7 +33,7 @@ from rmq_core.pipeline.schemas import EVENTS, ddl
 from rmq_core.pipeline.sentences import sentence
 from rmq_core.pipeline.small import small
 from rmq_core.pipeline.sources.decoding import SEQUENCE_BITS, position_of
-from rmq_core.pipeline.sources.offsets import number_of, since_of
+from rmq_core.pipeline.sources.offsets import Offsets, number_of, since_of
 from rmq_core.pipeline.unchanged import listing, reach
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ class Archive:
 
     @property
     def checkpoint(self) -> str:
-        """Spark's own notes."""
+        """See `archive.checkpoint`."""
         return f"{self.path}/checkpoint"
 
     @property
@@ -130,20 +131,13 @@ class Archive:
         numbers = (int(folder.rpartition("/")[2].rpartition("-")[2]) for folder in found)
         return any(number > (-1 if last is None else last) for number in numbers)
 
-    def committed_offsets(self) -> dict[str, dict[str, str]]:
+    def committed_offsets(self) -> Offsets:
         """How far the archive has come, per topic and slot; what lies before is durable. Raises `PipelineError`."""
         last = self.last_committed()
         if last is None:
             return {}
         path = f"{self.checkpoint}/offsets/{last}"
-        try:
-            found: dict[str, dict[str, str]] = json.loads(self.lines(path)[-1])
-        except (IndexError, ValueError) as error:
-            raise PipelineError(
-                f"the archive's last batch is whole, but {path}, which says how far it came, is empty, damaged or gone:"
-                " bring it back from a backup"
-            ) from error
-        return found
+        return read_offsets(self.lines(path), path)
 
     def compactions(self) -> list[Any]:
         """Rows as `compaction_notes`: the compacted folder of a day that counts, and its last batch."""

@@ -1,20 +1,22 @@
-"""Journals → Parquet: a Structured Streaming job that neither loses nor doubles anything.
+"""Journals → Parquet: a job that neither loses nor doubles anything.
 
-A micro-batch overwrites folders of its own number, so one that was killed half-way is written again, equal, from the
-offsets in the checkpoint; readers look only at batches whose commit is in the checkpoint. Only behind those the
-journals are trimmed.
+A batch overwrites folders of its own number, so one that was killed half-way is written again, equal, from the offsets
+in the checkpoint; readers look only at batches whose commit is in the checkpoint. Only behind those the journals are
+trimmed. Over Spark Connect, where this process does not see the checkpoint, a stream of Spark's writes them.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from rmq_core.errors import PipelineError
 from rmq_core.model.topic import Topic
 from rmq_core.pipeline.archive import data_set, notes, positions
 from rmq_core.pipeline.archive.archived import DIGITS, Archive, batch_name
+from rmq_core.pipeline.archive.batches import LOST, write_batches
 from rmq_core.pipeline.archive.compaction import compact
 from rmq_core.pipeline.archive.lock import ArchiveLock
 from rmq_core.pipeline.files import folders, remove, seen_here
@@ -35,9 +37,9 @@ if TYPE_CHECKING:
 STAGES = ("archive", "compact")
 LOOK_S = 1
 ENTRIES_AT_ONCE = 2_000_000
-"""A micro-batch of so many journal entries at most, some seconds' work: what a job that is killed does again."""
+"""A batch of so many journal entries at most, some seconds' work: what a job that is killed does again."""
 COMPACT_EVERY = 20
-"""Micro-batches after which an archive that goes on for ever looks for small files."""
+"""Batches after which an archive that goes on for ever looks for small files."""
 STAGING = ".spark-staging-"
 """Where Spark writes until a batch is whole; one that is there before this job begins is of a job that was killed."""
 NOT_THERE = "No module named 'rmq_core'"
@@ -49,7 +51,7 @@ WHERE_STREAMS_ARE = (
 
 @dataclass(frozen=True)
 class Archived:
-    """What a run did: transitions written, micro-batches, journal entries trimmed, folders compacted; transitions
+    """What a run did: transitions written, batches, journal entries trimmed, folders compacted; transitions
     forgotten, for their topic wants them no longer, and that by topic (of one that goes on, of its last look)."""
 
     rows: int
@@ -71,7 +73,7 @@ def archive(
 ) -> Archived:
     """Brings what the journals hold into the archive at ``path``; returns what it did.
 
-    ``every_ms``: goes on for ever, a micro-batch each so often, until interrupted. Raises `PipelineError`,
+    ``every_ms``: goes on for ever, with a look each so often, until interrupted. Raises `PipelineError`,
     also while another archive job of the namespace runs, and where the archive holds another data set.
     """
     session.dataSource.register(JournalSource)
@@ -81,13 +83,12 @@ def archive(
         run.begin()
         with progress.stage("archive", session) as step:
             try:
-                if every_ms is not None or run.has_news():  # a stream costs seconds before it reads anything
-                    with_retries(run.go)
+                with_retries(run.go)
             except Exception as error:
                 if NOT_THERE in text_of(error):
                     raise PipelineError(f"the archive stopped: {NOT_THERE} {WHERE_STREAMS_ARE}") from error
                 raise
-            done = run.done if hasattr(session, "_jsparkSession") else _written_behind(kept, run.before)
+            done = run.done if seen_here(session) else _written_behind(kept, run.before)
             step.rows = done["rows"]
         run.move()
         with progress.stage("compact", session):
@@ -117,7 +118,6 @@ class _Run:
         self._compacted_at = self._reported = 0
         self._known: dict[str, Topic] = {}
         self._gone: dict[str, int] = {}
-        self._seen: set[int] = set()
         self.data_set = ""
 
     def begin(self) -> None:
@@ -167,7 +167,27 @@ class _Run:
 
     def go(self) -> None:
         """Reads and writes until everything is archived, or for ever. Called again, it goes on."""
-        if self.every_ms is None or self.has_news():
+        if not seen_here(self.session):
+            self._stream()
+        elif self.every_ms is None:
+            self._write()
+        else:
+            while not self.lock.lost.wait(self._write()):
+                self._keep_definitions()  # who goes on for ever meets topics that are new
+            raise PipelineError(LOST)
+
+    def _write(self) -> float:
+        """What there is now; gives back the seconds until the next look."""
+        began = time.monotonic()
+        options = replace(self.options, data_set=self.data_set, max_entries=self.options.max_entries or ENTRIES_AT_ONCE)
+        for rows in write_batches(self.kept, options, batch_writer(self.kept.events), self.lock.lost):
+            self.done["rows"] += rows
+            self.done["batches"] += 1
+            self._tidy()
+        return max(0.0, began + (self.every_ms or 0) / 1000 - time.monotonic())
+
+    def _stream(self) -> None:
+        if self.has_news():  # a stream costs seconds before it reads anything
             self._read({"availableNow": True}, self.options.max_entries or ENTRIES_AT_ONCE)
         if self.every_ms is not None:
             self.move()
@@ -189,27 +209,26 @@ class _Run:
             stream = stream.option(name, value)
         writer = stream.load().writeStream.foreachBatch(batch_writer(self.kept.events))
         writer = writer.option("checkpointLocation", self.kept.checkpoint)
-        query = writer.trigger(**trigger).start()
-        self._seen = set()
-        self._compacted_at = self._reported = 0
+        query, seen = writer.trigger(**trigger).start(), set[int]()
         try:
             while not query.awaitTermination(LOOK_S):
-                _count(query.recentProgress, self._seen, self.done)
-                self._keep_definitions()  # who goes on for ever meets topics that are new
+                _count(query.recentProgress, seen, self.done)
+                self._keep_definitions()
                 if self.lock.lost.is_set():
-                    raise PipelineError("the archive's lock went to another job; this one stopped, nothing is lost")
+                    raise PipelineError(LOST)
                 self._tidy()
         finally:
             query.stop()
-        _count(query.recentProgress, self._seen, self.done)
+        _count(query.recentProgress, seen, self.done)
 
     def _tidy(self) -> None:
         """Trims behind every batch; who goes on for ever also compacts for ever."""
-        if self.every_ms is not None and len(self._seen) - self._compacted_at >= COMPACT_EVERY:
-            self._compacted_at = len(self._seen)
+        batches = self.done["batches"]
+        if self.every_ms is not None and batches - self._compacted_at >= COMPACT_EVERY:
+            self._compacted_at = batches
             self.compact()
-        if len(self._seen) != self._reported:
-            self._reported = len(self._seen)
+        if batches != self._reported:
+            self._reported = batches
             self.move()
 
     def move(self) -> None:
@@ -240,7 +259,7 @@ def _sweep(kept: Archive) -> None:
 
 
 def batch_writer(events: str) -> Callable[[DataFrame, int], None]:
-    """What writes one micro-batch; again gives the same.
+    """What writes one batch; again gives the same.
 
     Spark Connect runs it in a process of its own, which has none of our modules: it must need none.
     """

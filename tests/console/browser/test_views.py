@@ -62,4 +62,5 @@ def test_a_view_brings_back_what_was_seen(open_page: Open, topics: None) -> None
     page.get_by_role("button", name="Favourite: view.beta").click()
     page.get_by_role("button", name="Views").click()
     page.get_by_role("button", name="Delete the view my <b>views", exact=True).click()
-    expect(page.get_by_text("No view is saved yet.")).to_be_visible()
+    expect(page.get_by_role("link", name="my <b>views")).to_have_count(0)
+    expect(page.get_by_role("button", name="Save view")).to_be_visible()

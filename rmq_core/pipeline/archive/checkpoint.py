@@ -1,0 +1,62 @@
+"""How far an archive came, batch by batch, in the files of a stream of Spark's.
+
+::
+
+    checkpoint/offsets/<n>    where batch n ends, written before it begins
+    checkpoint/commits/<n>    that it is whole
+
+So whichever writes the next batch goes on where the one before ended: a stream (over Spark Connect, and of earlier
+releases), or this program itself.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from typing import TYPE_CHECKING
+
+from rmq_core.errors import PipelineError
+from rmq_core.pipeline.files import read_text, remove, write_text
+from rmq_core.pipeline.sources.offsets import Offsets
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+KEPT = 100
+"""So many batches back it says where they ended, as a stream does."""
+_FORM = "v1"
+
+
+def read_offsets(lines: list[str], path: str) -> Offsets:
+    """Of a file in ``offsets``. Raises `PipelineError`."""
+    try:
+        found: Offsets = json.loads(lines[-1])
+    except (IndexError, ValueError) as error:
+        raise PipelineError(
+            f"a batch of the archive was begun, but {path}, which says how far it came, is empty, damaged or gone:"
+            " bring it back from a backup"
+        ) from error
+    return found
+
+
+def begun(session: SparkSession, path: str, number: int) -> Offsets | None:
+    """Where a batch ends that was begun; None: it was not."""
+    file = f"{path}/offsets/{number}"
+    text = read_text(session, file)
+    return None if text is None else read_offsets([line for line in text.split("\n") if line], file)
+
+
+def begin(session: SparkSession, path: str, number: int, end: Offsets) -> None:
+    """From now on that batch ends there, however often it is written."""
+    if number == 0:
+        write_text(session, f"{path}/metadata", json.dumps({"id": str(uuid.uuid4())}))
+    about = {"batchWatermarkMs": 0, "batchTimestampMs": time.time_ns() // 1_000_000, "conf": {}}
+    write_text(session, f"{path}/offsets/{number}", "\n".join([_FORM, json.dumps(about), json.dumps(end)]))
+
+
+def commit(session: SparkSession, path: str, number: int) -> None:
+    """It is whole."""
+    write_text(session, f"{path}/commits/{number}", "\n".join([_FORM, json.dumps({"nextBatchWatermarkMs": 0})]))
+    for folder in ("offsets", "commits"):
+        remove(session, f"{path}/{folder}/{number - KEPT}")
