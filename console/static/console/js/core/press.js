@@ -17,7 +17,8 @@ export const released = () => press?.done ?? Promise.resolve();
 
 addEventListener(
   "pointerdown",
-  () => {
+  ({ button }) => {
+    if (button !== 0) return; // of a menu's button no release is told
     let end = () => {};
     const done = new Promise((/** @type {(value?: any) => void} */ resolve) => {
       end = resolve;
@@ -35,5 +36,10 @@ addEventListener(
   },
   { capture: true },
 );
-for (const name of ["pointerup", "pointercancel", "blur"])
-  addEventListener(name, () => press && setTimeout(press.end, CLICK_MS), { capture: true });
+const ended = () => press && setTimeout(press.end, CLICK_MS);
+// A list that opens, or what is dragged, may swallow the release: what follows tells of it.
+for (const name of ["pointerup", "pointercancel", "click", "change", "keydown", "dragend"])
+  addEventListener(name, ended, { capture: true });
+addEventListener("pointermove", ({ buttons }) => buttons || ended(), { capture: true });
+// Of the window itself: a field loses the focus by the very press of a button.
+addEventListener("blur", ended);
