@@ -105,7 +105,7 @@ def read_text(session: SparkSession, path: str) -> str | None:
     """A small file; None where there is none."""
     if (here := _here(session, path)) is not None:
         try:
-            return here.read_text(encoding="utf-8")
+            return here.read_bytes().decode(errors="replace")
         except FileNotFoundError:
             return None
     fs, where = _hadoop(session, path)

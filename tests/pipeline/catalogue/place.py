@@ -114,7 +114,7 @@ class Place:
 
 def define(client: RMQ, topic: str, kind: TopicKind, slots: int) -> None:
     """A topic in which what is taken stays in flight for ten minutes, and what failed may wait for an hour."""
-    options: dict[str, Any] = {"visibility_timeout_ms": 600_000, "backoff_max_ms": FAR_MS}
+    options: dict[str, Any] = {"visibility_timeout_ms": FAR_MS, "backoff_max_ms": FAR_MS}
     journal = Journal.EVENTS if topic == UNSAID else Journal.FULL
     client.define(Topic(topic, kind, slots=slots, journal=journal, **options))
     if kind is TopicKind.STREAM:
