@@ -33,6 +33,7 @@ def write_batches(
     One that was begun and never ended comes first, and ends where it was to end. ``lost``: set when another job
     archives; then this raises `PipelineError`. A stream of Spark's would do the same, and takes seconds to begin.
     """
+    read = JournalStream(options).read  # of one that knows nothing yet: it goes to every task
     stream = JournalStream(options)
     stream.prepareForTriggerAvailableNow()
     while True:
@@ -49,7 +50,7 @@ def write_batches(
         if partitions:
             few = few_rows(kept.session) if _entries(start, end) <= FEW_ENTRIES else nullcontext()
             with few, _stopped_by(lost, kept.session):
-                rows = _written(planned(kept.session, partitions, stream.read, ddl(EVENTS)), write, number)
+                rows = _written(planned(kept.session, partitions, read, ddl(EVENTS)), write, number)
         if lost.is_set():
             raise PipelineError(LOST)
         checkpoint.commit(kept.session, kept.checkpoint, number)
