@@ -13,7 +13,7 @@ from console.errors import BadRequest
 from console.models import AuditEntry, Operation, Reconciliation
 from console.usecases.actor import Actor
 from rmq_core.errors import RMQError
-from rmq_core.model.text import NotText, check_text
+from rmq_core.model.text import NotText, check_text, is_blank
 
 REASON_MAX = 500
 ENTRIES = "audit_entries"
@@ -27,7 +27,7 @@ def check_reason(reason: Any, needed: bool = False) -> None:
         check_text(reason, REASON_MAX)
     except NotText as error:
         raise BadRequest(gettext("The reason %(problem)s.") % {"problem": error}) from None
-    if needed and not reason.strip():
+    if needed and is_blank(reason):
         raise BadRequest(gettext("Say why: this action is recorded with its reason."))
 
 

@@ -36,6 +36,7 @@ from console.usecases.audit import require_audited
 from console.usecases.definitions import plan as topic_plan
 from console.usecases.definitions import topics as store
 from rmq_core.errors import UnknownGroup
+from rmq_core.model.text import is_blank
 from rmq_core.streams.positions import Where
 
 GroupName = Annotated[
@@ -118,7 +119,7 @@ def delete_group(
     if validate_only:
         caller.require(Action.DELETE_GROUP, name)
         return topic_plan.deletion_plan(store.stored(name)).as_json()
-    if not reason.strip():
+    if is_blank(reason):
         raise invalid("reason", "say why: this is kept with its reason")
     require_audited(caller.actor, Action.DELETE_GROUP, name)
     return {"messages": store.delete(caller.actor, name, reason, force, confirm)}
