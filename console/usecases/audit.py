@@ -9,7 +9,7 @@ from typing import Any
 from django.utils.translation import gettext
 
 from console.access import Action, Forbidden, account_of, allowed, require
-from console.errors import BadRequest
+from console.errors import BadRequest, say_why
 from console.models import AuditEntry, Operation, Reconciliation
 from console.usecases.actor import Actor
 from rmq_core.errors import RMQError
@@ -28,7 +28,7 @@ def check_reason(reason: Any, needed: bool = False) -> None:
     except NotText as error:
         raise BadRequest(gettext("The reason %(problem)s.") % {"problem": error}) from None
     if needed and is_blank(reason):
-        raise BadRequest(gettext("Say why: this action is recorded with its reason."))
+        raise BadRequest(say_why())
 
 
 def new_entry(

@@ -13,7 +13,7 @@ from ninja.params.functions import Query
 
 from console.access import Action, Permission
 from console.api.http.callers import Caller, caller_of
-from console.api.http.errors import invalid
+from console.api.http.errors import invalid, no_reason
 from console.api.http.routers import topics as router
 from console.api.http.schemas import WHY, TopicName
 from console.api.streams.group_bodies import (
@@ -120,7 +120,7 @@ def delete_group(
         caller.require(Action.DELETE_GROUP, name)
         return topic_plan.deletion_plan(store.stored(name)).as_json()
     if is_blank(reason):
-        raise invalid("reason", "say why: this is kept with its reason")
+        raise no_reason()
     require_audited(caller.actor, Action.DELETE_GROUP, name)
     return {"messages": store.delete(caller.actor, name, reason, force, confirm)}
 

@@ -13,7 +13,7 @@ from pydantic import ConfigDict, Field, create_model, model_validator
 from console.access import Action, Permission
 from console.api.http.callers import Caller, caller_of
 from console.api.http.cursors import cursor_of, number_in
-from console.api.http.errors import invalid
+from console.api.http.errors import invalid, no_reason
 from console.api.http.lists import readable
 from console.api.http.preconditions import IfMatch, IfNoneMatch, check_match, check_none_match, expected_version, stale
 from console.api.http.routers import topics as router
@@ -188,7 +188,7 @@ def delete_topic(
         caller.require(action, topic)
         return topic_plan.deletion_plan(store.stored(topic)).as_json()
     if is_blank(reason):
-        raise invalid("reason", "say why: this is kept with its reason")
+        raise no_reason()
     require_audited(caller.actor, action, topic)
     check_match(_stored(topic), if_match)
     return {"messages": store.delete(caller.actor, topic, reason, force, confirm)}

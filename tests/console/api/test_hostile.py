@@ -295,3 +295,6 @@ def test_the_description_says_which_reasons_are_needed(queue: Queue, admin: Call
         for empty in (body, *({**body, "reason": each} for each in NO_REASON)):
             answer = admin(key[0], route.path, empty)
             assert (answer.status_code == 422) == needed, (key, empty, answer.content)
+            if needed and empty.get("reason", "").strip():
+                assert answer.json()["message"] == "Say why: this action is recorded with its reason.", key
+                assert answer.json()["code"] == "bad_request" or answer.json()["fields"][0]["field"] == "reason", key
