@@ -1,8 +1,15 @@
 """What the console refuses, whoever asks. Permissions are in `console.access`; the engine has errors of its own."""
 
+from django.utils.translation import gettext
+
 
 class BadRequest(ValueError):
     """What was asked for cannot be done as it is; the text is for the person who asked."""
+
+
+def say_why() -> str:
+    """What is said of a reason that is none."""
+    return gettext("Say why: this action is recorded with its reason.")
 
 
 class UnknownMessage(BadRequest):

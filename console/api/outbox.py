@@ -17,7 +17,7 @@ from console.api.http.callers import caller_of
 from console.api.http.cursors import cursor_of, place_in
 from console.api.http.errors import ApiError, invalid
 from console.api.http.lists import readable
-from console.api.http.schemas import NEEDS_REASON, Confirm, Cursor, Limit, Reason, Strict, Text
+from console.api.http.schemas import NEEDS_REASON, Confirm, Cursor, Limit, Reason, Strict, Text, check_why
 from console.clock import now_ms
 from console.outbox.acts import Which
 from console.outbox.figures import COUNTED_MOST, all_figures
@@ -110,8 +110,7 @@ class DiscardBody(RowsBody):
 
     @model_validator(mode="after")
     def _why(self) -> DiscardBody:
-        if not self.validate_only and not self.reason.strip():
-            raise ValueError("reason: say why: this is kept with its reason; only validate_only needs none")
+        check_why(self.reason, self.validate_only)
         return self
 
 

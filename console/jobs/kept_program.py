@@ -15,6 +15,8 @@ from console.usecases.runs import run_places
 RUNS_MOST = 500
 """After so many a new one is started, whatever the old one has gathered."""
 ENDS_WITHIN_S = 20.0
+MAKES_WAY_WITHIN_S = 8.0
+"""Before another one starts. The run that waits for that says nothing meanwhile, and must not be taken for dead."""
 
 
 class Program(Protocol):
@@ -38,27 +40,30 @@ class KeptProgram:
 
     def __init__(self) -> None:
         self._child: Child | None = None
+        self._answer: _Answer | None = None
         self._runs = 0
 
     def begin(self, run: Reconciliation, ledger: Path | None) -> Program:
         """Has it do a run."""
-        if self._child is not None and (self._runs >= RUNS_MOST or not self._child.is_running):
-            self.end()
+        is_last = self._answer is not None and self._answer.is_last
+        if self._child is not None and (is_last or self._runs >= RUNS_MOST or not self._child.is_running):
+            self.end(MAKES_WAY_WITHIN_S)
         if self._child is None:
             self._child, self._runs = self._started(), 0
         self._runs += 1
         request = {"arguments": run_places.arguments(run, ledger), "log": str(run_places.log_of(run))}
         self._child.say(json.dumps(request))
-        return _Answer(self._child)
+        self._answer = _Answer(self._child)
+        return self._answer
 
-    def end(self) -> None:
+    def end(self, within_s: float = ENDS_WITHIN_S) -> None:
         """It is needed no more."""
         if (child := self._child) is None:
             return
         self._child = None
         child.say(None)
-        for _ in range(round(ENDS_WITHIN_S)):
-            if child.next_line(1.0) is None:
+        for _ in range(round(within_s)):
+            if not child.is_running or child.next_line(1.0) is None:  # whose end is told once, perhaps to a run
                 break
         child.kill()
         child.wait()
@@ -76,11 +81,15 @@ class _Answer:
     def __init__(self, child: Child) -> None:
         self._child = child
         self._code: int | None = None
+        self.is_last = False
+        """Whether the program ends by itself, as after a run that was stopped: it takes no other."""
 
     def next_line(self, within_s: float) -> str | None:
         line = None if self._code is not None else self._child.next_line(within_s)
         with contextlib.suppress(ValueError, TypeError, KeyError):
-            self._code = int(json.loads(line or "")["ended"])
+            told = json.loads(line or "")
+            self._code = int(told["ended"])
+            self.is_last = bool(told.get("last"))
             return None
         return line
 

@@ -9,11 +9,11 @@ from typing import Any
 from django.utils.translation import gettext
 
 from console.access import Action, Forbidden, account_of, allowed, require
-from console.errors import BadRequest
+from console.errors import BadRequest, say_why
 from console.models import AuditEntry, Operation, Reconciliation
 from console.usecases.actor import Actor
 from rmq_core.errors import RMQError
-from rmq_core.model.text import NotText, check_text
+from rmq_core.model.text import NotText, check_text, is_blank
 
 REASON_MAX = 500
 ENTRIES = "audit_entries"
@@ -27,8 +27,8 @@ def check_reason(reason: Any, needed: bool = False) -> None:
         check_text(reason, REASON_MAX)
     except NotText as error:
         raise BadRequest(gettext("The reason %(problem)s.") % {"problem": error}) from None
-    if needed and not reason.strip():
-        raise BadRequest(gettext("Say why: this action is recorded with its reason."))
+    if needed and is_blank(reason):
+        raise BadRequest(say_why())
 
 
 def new_entry(

@@ -2,12 +2,14 @@
 
 ``check_name``: one printable line, for what ends up in logs, headers and addresses. ``check_text``: what people write,
 several lines allowed. ``check_unicode``: an application's own data, anything that can be encoded. All return what they
-were given, or raise `NotText`. ``shown`` is for what is stored already: whatever it is, it can be written afterwards.
+were given, or raise `NotText`. ``is_blank``: whether a person sees anything of it. ``shown`` is for what is stored
+already: whatever it is, it can be written afterwards.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,6 +24,12 @@ _NEVER = re.compile(
 )
 
 
+# Of these alone nothing is seen: blanks, controls, marks without a letter; and what Unicode calls letters, symbols or
+# nothing yet, and draws as nothing: fillers, the empty Braille pattern, the null notehead, code points to be ignored.
+_UNSEEN_KINDS = frozenset({"Zs", "Zl", "Zp", "Cc", "Cf", "Cs", "Mn", "Me"})
+_UNSEEN = re.compile("[\u115f\u1160\u2065\u2800\u3164\uffa0\ufff0-\ufff8\U0001d159\U000e0000-\U000e0fff]")
+
+
 class NotText(ValueError):
     """The value is no text that could be kept and shown. The message goes on from the name of the field."""
 
@@ -33,6 +41,11 @@ def check_text(value: Any, most: int, least: int = 0) -> str:
     if odd:
         raise NotText(f"must not hold {_named(odd[0])}")
     return found
+
+
+def is_blank(value: str) -> bool:
+    """Whether nobody sees anything of it, as of U+200B or U+2800: that is no reason, whatever its length."""
+    return all(unicodedata.category(each) in _UNSEEN_KINDS or _UNSEEN.match(each) for each in value)
 
 
 def check_name(value: Any, most: int = NAME_MAX, least: int = 1) -> str:

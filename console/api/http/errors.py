@@ -31,6 +31,7 @@ from console.errors import (
     UnknownView,
     UnknownWorker,
     ViewExists,
+    say_why,
 )
 from rmq_core import errors
 from rmq_core.errors import RMQError
@@ -38,6 +39,8 @@ from rmq_core.errors import RMQError
 log = logging.getLogger("console.api")
 
 Fields = Iterable[tuple[str, str]]
+NO_REASON = "no_reason"
+"""The type of what a body's check says of a reason that is none."""
 PROBLEM = "application/problem+json"
 RETRY_SOON_S = 1
 DATABASE_AWAY = "The console's database does not take this just now; the server's log says why."
@@ -81,6 +84,11 @@ class ApiError(Exception):
 def invalid(field: str, problem: str) -> ApiError:
     """One field of the request is wrong."""
     return ApiError(422, "invalid", f"{field}: {problem}" if field else problem, [(field, problem)])
+
+
+def no_reason() -> ApiError:
+    """It has to be said why; for whoever reads it in a dialog, too."""
+    return ApiError(422, "invalid", say_why(), [("reason", say_why())])
 
 
 def unauthorized(code: str, message: str) -> ApiError:
@@ -252,13 +260,18 @@ def too_large() -> ApiError:
 
 
 def _validation(error: ValidationError) -> ApiError:
+    if [each["type"] for each in error.errors] == [NO_REASON]:
+        return no_reason()
     fields = []
     for each in error.errors:
         source, *path = each["loc"]
         if source == "body" and path[:1] == ["body"]:
             path = path[1:]
         name = ".".join(str(part) for part in path) or str(source)
-        fields.append((name, str(each["msg"])))
+        if each["type"] == NO_REASON:
+            fields.append(("reason", say_why()))
+        else:
+            fields.append((name, str(each["msg"]).removeprefix("Value error, ")))
     words = "; ".join(f"{field}: {problem}" for field, problem in fields[:3])
     more = len(fields) - 3
     return ApiError(422, "invalid", words + (f"; and {more} more" if more > 0 else ""), fields[:50])

@@ -17,10 +17,12 @@ from pydantic import (
     field_validator,
     model_validator,
 )
+from pydantic_core import PydanticCustomError
 
+from console.api.http.errors import NO_REASON
 from console.serializers.messages import SAFE_INTEGER
 from rmq_core.model.states import FORMER_END, former_name
-from rmq_core.model.text import check_name, check_text
+from rmq_core.model.text import check_name, check_text, is_blank
 
 REASON_MAX = 500
 CURSOR_MAX = 8_000
@@ -115,9 +117,15 @@ def _reason(value: str) -> str:
 
 
 def _needed(value: str) -> str:
-    if not value.strip():
-        raise ValueError("say why: this is kept with its reason")
+    if is_blank(value):
+        raise PydanticCustomError(NO_REASON, "say why")
     return value
+
+
+def check_why(reason: str, validate_only: bool) -> None:
+    """Of bodies in which only `validate_only` needs no reason."""
+    if not validate_only and is_blank(reason):
+        raise PydanticCustomError(NO_REASON, "say why")
 
 
 Reason = Annotated[

@@ -14,7 +14,7 @@ from console.access import Action, Permission
 from console.api.http.callers import Caller, caller_of
 from console.api.http.errors import invalid
 from console.api.http.routers import topics as router
-from console.api.http.schemas import ID_MAX, ActionOutcome, BigIn, Confirm, Reason, Strict, Text, TopicName
+from console.api.http.schemas import ID_MAX, ActionOutcome, BigIn, Confirm, Reason, Strict, Text, TopicName, check_why
 from console.api.http.states import AskedBacklogState
 from console.api.messages.queries import Rescheduling, canonical, outcome_of, refs_of
 from console.api.operations import OperationView, operation_of
@@ -91,8 +91,8 @@ class BulkBody(Strict):
     def _one_of(self) -> BulkBody:
         if (self.ids is None) == (self.filter is None):
             raise ValueError("give ids or filter, one of them")
-        if not self.validate_only and self.ids is None and not self.reason.strip():
-            raise ValueError("reason: say why: this is kept with its reason; only validate_only needs none")
+        if self.ids is None:
+            check_why(self.reason, self.validate_only)
         return self
 
 

@@ -33,6 +33,7 @@ from rmq_core.model.entry import AnyMessage, StreamMessage, encode_entry
 from rmq_core.model.group import AT
 from rmq_core.model.ids import MessageRef, id_to_text, new_id
 from rmq_core.model.message import DelayedMessage, FixedTimeMessage, Message, PriorityMessage, RangeMergeMessage, encode
+from rmq_core.model.text import is_blank
 from rmq_core.model.topic import Merge, Topic, TopicKind
 from rmq_core.ops.sent import Sent
 from rmq_core.protocol.keys import slot_for
@@ -74,7 +75,7 @@ async def send(request: HttpRequest, topic: TopicName, body: SendBody) -> Any:
             ]
             return Status(200, {"sent": 0, "merged": 0, "refused": 0, "results": results})
         entry = None
-        if caller.person or body.reason.strip():
+        if caller.person or not is_blank(body.reason):
             refs = [ref_of(definition, message) for message in messages]
             entry = await sync_to_async(sending.begin)(caller.actor, topic, refs, body.reason)
         outcomes = await _send(engine, definition, messages, body.allow_past)

@@ -14,6 +14,7 @@ from console.api.http.errors import invalid
 from console.api.http.schemas import Reason, Strict
 from console.api.sending.follow_ups import addressed_of, each_of, names_what_follows
 from console.usecases.sets import SetRequest, send_set
+from rmq_core.model.text import is_blank
 from rmq_core.ops.chains import KEPT_FOR_MAX_MS, KEPT_FOR_MS, NAME_MAX, SET_MAX
 
 router = Router()
@@ -68,7 +69,7 @@ def send_together(request: HttpRequest, name: SetName, body: SetBody) -> dict[st
     messages = [addressed_of(each, f"messages.{n}") for n, each in enumerate(body.messages)]
     if_dead = None if body.if_dead is None else addressed_of(body.if_dead, "if_dead")
     wanted = SetRequest(name, messages, addressed_of(body.if_done, "if_done"), if_dead, body.for_ms)
-    sent = send_set(caller.actor, wanted, body.reason, audit=caller.person or bool(body.reason.strip()))
+    sent = send_set(caller.actor, wanted, body.reason, audit=caller.person or not is_blank(body.reason))
     told = ("id", "slot", "merged", "duplicate_of_ms", "outdated_by")
     return {
         "results": [

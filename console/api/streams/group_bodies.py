@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from ninja import Schema
 from pydantic import ConfigDict, Field, model_validator
 
-from console.api.http.schemas import NEEDS_REASON, Reason, Strict
+from console.api.http.schemas import NEEDS_REASON, Reason, Strict, check_why
 from rmq_core.model.group import Acks
 from rmq_core.model.topic import MAX_SLOTS
 
@@ -116,8 +116,7 @@ class Planned(Strict):
 
     @model_validator(mode="after")
     def _why(self) -> Planned:
-        if not self.validate_only and not self.reason.strip():
-            raise ValueError("reason: say why: this is kept with its reason; only validate_only needs none")
+        check_why(self.reason, self.validate_only)
         return self
 
 

@@ -13,7 +13,7 @@ from ninja.params.functions import Query
 
 from console.access import Action, Permission
 from console.api.http.callers import Caller, caller_of
-from console.api.http.errors import invalid
+from console.api.http.errors import invalid, no_reason
 from console.api.http.routers import topics as router
 from console.api.http.schemas import WHY, TopicName
 from console.api.streams.group_bodies import (
@@ -36,6 +36,7 @@ from console.usecases.audit import require_audited
 from console.usecases.definitions import plan as topic_plan
 from console.usecases.definitions import topics as store
 from rmq_core.errors import UnknownGroup
+from rmq_core.model.text import is_blank
 from rmq_core.streams.positions import Where
 
 GroupName = Annotated[
@@ -118,8 +119,8 @@ def delete_group(
     if validate_only:
         caller.require(Action.DELETE_GROUP, name)
         return topic_plan.deletion_plan(store.stored(name)).as_json()
-    if not reason.strip():
-        raise invalid("reason", "say why: this is kept with its reason")
+    if is_blank(reason):
+        raise no_reason()
     require_audited(caller.actor, Action.DELETE_GROUP, name)
     return {"messages": store.delete(caller.actor, name, reason, force, confirm)}
 

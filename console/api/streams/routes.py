@@ -18,7 +18,7 @@ from console.api.http.errors import ApiError, invalid
 from console.api.http.lists import readable
 from console.api.http.preconditions import IfMatch, IfNoneMatch, tags_of
 from console.api.http.routers import topics as topics_router
-from console.api.http.schemas import ID_MAX, NEEDED_WHY, NEEDS_REASON, WHY, Reason, Strict, Text, TopicName
+from console.api.http.schemas import ID_MAX, NEEDED_WHY, NEEDS_REASON, WHY, Reason, Strict, Text, TopicName, check_why
 from console.api.messages.queries import canonical
 from console.engine import engine
 from console.serializers.routes import redriven_json, route_etag, route_json
@@ -119,8 +119,7 @@ class RedriveBody(Strict):
 
     @model_validator(mode="after")
     def _check(self) -> RedriveBody:
-        if not self.validate_only and not self.reason.strip():
-            raise ValueError("reason: say why: this is kept with its reason; only validate_only needs none")
+        check_why(self.reason, self.validate_only)
         return self
 
 

@@ -13,11 +13,11 @@ from pydantic import ConfigDict, Field, create_model, model_validator
 from console.access import Action, Permission
 from console.api.http.callers import Caller, caller_of
 from console.api.http.cursors import cursor_of, number_in
-from console.api.http.errors import invalid
+from console.api.http.errors import invalid, no_reason
 from console.api.http.lists import readable
 from console.api.http.preconditions import IfMatch, IfNoneMatch, check_match, check_none_match, expected_version, stale
 from console.api.http.routers import topics as router
-from console.api.http.schemas import CONFIRM, NEEDS_REASON, WHY, Cursor, Limit, Reason, Strict, TopicName
+from console.api.http.schemas import CONFIRM, NEEDS_REASON, WHY, Cursor, Limit, Reason, Strict, TopicName, check_why
 from console.api.topics.status import Definition
 from console.engine import engine
 from console.models import TopicRevision
@@ -29,6 +29,7 @@ from console.usecases.definitions import topics as store
 from console.usecases.definitions.fields import STORED, wanted_topic
 from rmq_core.errors import UnknownTopic, VersionConflict, WrongKind
 from rmq_core.model.group import is_group_name
+from rmq_core.model.text import is_blank
 from rmq_core.model.topic import Topic
 
 _HINTS = get_type_hints(Topic)
@@ -108,8 +109,7 @@ class RollbackBody(Strict):
 
     @model_validator(mode="after")
     def _why(self) -> RollbackBody:
-        if not self.validate_only and not self.reason.strip():
-            raise ValueError("reason: say why: this is kept with its reason; only validate_only needs none")
+        check_why(self.reason, self.validate_only)
         return self
 
 
@@ -187,8 +187,8 @@ def delete_topic(
     if validate_only:
         caller.require(action, topic)
         return topic_plan.deletion_plan(store.stored(topic)).as_json()
-    if not reason.strip():
-        raise invalid("reason", "say why: this is kept with its reason")
+    if is_blank(reason):
+        raise no_reason()
     require_audited(caller.actor, action, topic)
     check_match(_stored(topic), if_match)
     return {"messages": store.delete(caller.actor, topic, reason, force, confirm)}

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from rmq_core.errors import InvalidMessage, PipelineError
 from rmq_core.model.ids import id_from_text
+from rmq_core.model.text import is_blank
 from rmq_core.pipeline.jobs.erasing import STAGES as STAGES
 from rmq_core.pipeline.jobs.erasing import erase
 from rmq_core.pipeline.progress import Progress
@@ -39,7 +40,7 @@ def missing(given: argparse.Namespace) -> str:
     """What it cannot do without, if that was not given."""
     if not (given.ids or given.bases or given.file or given.bases_file):
         return "name what to erase: --id, --ids, --slot-basis or --slot-bases"
-    return "" if given.reason or given.dry_run else "--reason is missing: why, for the record"
+    return "" if given.dry_run or not is_blank(given.reason) else "--reason is missing: why, for the record"
 
 
 def run(session: SparkSession, options: SourceOptions, given: argparse.Namespace, progress: Progress) -> dict[str, Any]:

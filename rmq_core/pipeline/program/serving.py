@@ -1,8 +1,9 @@
 """Runs that are asked for one after the other, in one Spark session: it is started once.
 
 A request is a line of JSON on standard input: ``arguments``, as a command line has them, and ``log``, the file for what
-would be on standard error. The answer is what the command prints, and then a line with its exit code: ``{"ended": 0}``.
-At the end of the input it ends.
+would be on standard error. The answer is what the command prints, and then a line with its exit code: ``{"ended": 0}``,
+and ``"last": true`` where it takes no more requests, for Spark is ending: that takes a while. At the end of the input it
+ends.
 """
 
 from __future__ import annotations
@@ -44,10 +45,11 @@ def serve(
                 except Exception:
                     traceback.print_exc()
                     code = 1
-            print(json.dumps({"ended": code}), flush=True)
+            lost = bool(opened) and not is_alive(opened[0][0])
+            print(json.dumps({"ended": code, "last": True} if code == 130 or lost else {"ended": code}), flush=True)
             if code == 130:
                 return code
-            if opened and not is_alive(opened[0][0]):
+            if lost:
                 return 1
         return 0
     finally:

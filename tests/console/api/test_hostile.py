@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -20,6 +21,8 @@ from tests.console.conftest import Queue
 BODIES = sorted(key for key in ROUTES if key[0] in ("PATCH", "POST", "PUT"))
 HALF = "\ud800"
 NO_TEXT = [HALF, "a\udfffb", "x" * 1_100_000, ["a"], {"a": "b"}, True, 7]
+NO_REASON = ["", " \t", "\u200b", "\ufeff \u2060", "\u2800\u3164", "\u0301\ufe0f", "\U000e0041"]
+"""Of which nobody sees anything."""
 UNSHOWN = ["\x00", "a\x1b[2J", "\u202egnp.exe", "two\u2028lines", "\x85", "\ufffe"]
 NO_NUMBER = [True, False, "many", "1e3", -1, 10**30, [], {}, 0.5, HALF]
 # As they come over the wire: what Python's own writer would not write.
@@ -273,6 +276,12 @@ def test_the_description_says_which_reasons_are_needed(queue: Queue, admin: Call
         admin("DELETE", "/topics/orders").status_code == admin("DELETE", "/topics/orders?reason=%20").status_code == 422
     )
     assert admin("DELETE", "/topics/orders?validate_only=true").status_code == 200
+    for route in (each for key, each in ROUTES.items() if key[0] == "DELETE" and "reason=" in each.path):
+        path, _, query = route.path.partition("?")
+        others = "&".join(each for each in query.split("&") if not each.startswith("reason="))
+        for empty in NO_REASON:
+            answer = admin("DELETE", f"{path}?{others}&reason={quote(empty)}")
+            assert answer.status_code in (404, 422), (route, empty, answer.content)  # 404: there is none to delete
     for key, route in ROUTES.items():
         schema = schema_of(key) if key in BODIES else None
         if schema is None or "reason" not in schema["properties"] or route.needs is Permission.VIEW:
@@ -283,6 +292,9 @@ def test_the_description_says_which_reasons_are_needed(queue: Queue, admin: Call
         if "ids" in body and not required and schema.get("anyOf") != NEEDS_REASON["anyOf"]:
             # Of messages that are named, only what takes something out or brings it back.
             needed = route.needs in REASON_NEEDED
-        for empty in (body, {**body, "reason": ""}, {**body, "reason": " \t"}):
+        for empty in (body, *({**body, "reason": each} for each in NO_REASON)):
             answer = admin(key[0], route.path, empty)
             assert (answer.status_code == 422) == needed, (key, empty, answer.content)
+            if needed and empty.get("reason", "").strip():
+                assert answer.json()["message"] == "Say why: this action is recorded with its reason.", key
+                assert answer.json()["code"] == "bad_request" or answer.json()["fields"][0]["field"] == "reason", key

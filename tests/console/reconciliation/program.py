@@ -1,6 +1,7 @@
 """Stands in for the pipeline's command: takes the same arguments, tells stages, leaves a report of a few rows.
 
-What it is to do is in the environment variable RUN_AS: `well`, `fails`, `hangs`, `no-report`, `lines`.
+What it is to do is in the environment variable RUN_AS: `well`, `fails`, `hangs`, `lingers` (hangs, and once
+stopped needs a while to end, as Spark does), `dies`, `no-report`, `lines`.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import argparse
 import contextlib
 import json
 import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -30,7 +32,12 @@ def main() -> int:
     for line in sys.stdin:
         asked = json.loads(line)
         with Path(asked["log"]).open("a") as log, contextlib.redirect_stderr(log):
-            code = work(asked["arguments"])
+            try:
+                code = work(asked["arguments"])
+            except KeyboardInterrupt:
+                print(json.dumps({"ended": 130, "last": True}), flush=True)
+                time.sleep(3)
+                return 130
         print(json.dumps({"ended": code}), flush=True)
     return 0
 
@@ -56,7 +63,11 @@ def work(arguments: list[str]) -> int:
     if how == "fails":
         print("noise\nThe archive is locked by another job.", file=sys.stderr)
         return 1
-    while how == "hangs":
+    if how == "dies":
+        os._exit(9)
+    if how == "lingers":
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+    while how in ("hangs", "lingers"):
         time.sleep(0.05)
     if how != "no-report" and given.command == "reconcile":
         write_report(Path(given.reports) / given.run, given.run)

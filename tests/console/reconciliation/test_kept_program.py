@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 import threading
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from console.jobs import kept_program
-from console.jobs.run_process import Runner
+from console.jobs.run_process import SILENT_MS, Runner
 from console.usecases.runs import run_places, run_reports, runs
 from tests.console.reconciliation import program
 from tests.console.reconciliation.conftest import Office
@@ -61,15 +62,39 @@ def test_what_fails_and_what_is_stopped_say_so(
         assert "noise" in run_reports.log_text(failed) and started[0].is_running
 
 
+def test_after_one_that_died_in_a_run_the_next_begins_at_once(
+    office: Office, started: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who waits says nothing meanwhile, and was taken for dead."""
+    with kept_program.keeping():
+        monkeypatch.setenv("RUN_AS", "dies")
+        assert office.do(kind="archive").state == "failed"
+        monkeypatch.setenv("RUN_AS", "well")
+        run = office.do(kind="archive")
+        assert run.state == "done" and run.finished and run.started
+        assert run.finished - run.started < timedelta(milliseconds=SILENT_MS) and len(started) == 2
+
+
+@pytest.mark.parametrize("stopped", ["hangs", "lingers"])
 @pytest.mark.django_db(transaction=True, serialized_rollback=True)
 @pytest.mark.usefixtures("roles_come_back")
-def test_a_run_is_stopped_with_its_program(office: Office, started: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RUN_AS", "hangs")
+def test_a_run_is_stopped_with_its_program(
+    office: Office, started: list[Any], monkeypatch: pytest.MonkeyPatch, stopped: str
+) -> None:
+    monkeypatch.setenv("RUN_AS", stopped)
     with kept_program.keeping():
         run, waiting = office.start(), office.start(kind="archive")
         runner = Runner.take(str(run.pk))
         assert runner is not None
-        working = threading.Thread(target=runner.work)
+        ended, over = threading.Event(), threading.Event()
+
+        def work() -> None:
+            """As a job worker's thread, which stays: a program ends with the thread that has started it."""
+            runner.work()
+            ended.set()
+            over.wait(60)
+
+        working = threading.Thread(target=work)
         working.start()
 
         def reported() -> bool:
@@ -80,8 +105,11 @@ def test_a_run_is_stopped_with_its_program(office: Office, started: list[Any], m
         before = runs.under_way()
         assert before and before.pk == run.pk
         runs.stop(office.who, run)
-        working.join(30)
+        assert ended.wait(30)
         run.refresh_from_db()
-        assert run.state == "stopped" and not started[0].is_running
+        assert run.state == "stopped" and (stopped == "lingers" or not started[0].is_running)
         monkeypatch.setenv("RUN_AS", "well")
-        assert office.work(waiting).state == "done" and len(started) == 2
+        assert office.work(waiting).state == "done" and len(started) == 2, "one that is ending takes no other"
+        assert not started[0].is_running
+        over.set()
+        working.join(30)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rmq_core.errors import InvalidTopic
-from rmq_core.model.text import NotText, check_name, check_text, check_unicode, cleaned, encodable, shown
+from rmq_core.model.text import NotText, check_name, check_text, check_unicode, cleaned, encodable, is_blank, shown
 from rmq_core.model.topic import Topic, TopicKind
 
 ANY = st.text(alphabet=st.characters(exclude_categories=[]), max_size=50)
@@ -33,6 +33,24 @@ def test_whatever_is_stored_can_be_shown(value: str) -> None:
     assert shown(found) == found  # and stays as it is
     written = json.dumps({"a": value}, ensure_ascii=False)
     assert json.loads(encodable(written).encode()) == {"a": value}
+
+
+@pytest.mark.parametrize(
+    "blank",
+    ["", " \t\r\n", "\u00a0\u3000", "\u00ad\u200b\u200c\u200d\u2060\ufeff", "\u2800", "\u115f\u1160\u3164\uffa0",
+     "\u034f\u0301\ufe0f", "\u180e\u17b4", "\U000e0001\U000e0041\U000e01ef\U000e0fff", "\U0001d159", "\ufff0"],
+)  # fmt: skip
+def test_of_what_is_blank_nobody_sees_anything(blank: str) -> None:
+    assert is_blank(blank) and is_blank(f" {blank}\u200b")
+    assert not is_blank(f"{blank}x{blank}")
+
+
+# Also what Python does not know yet: a letter or an emoji of a newer Unicode.
+@pytest.mark.parametrize(
+    "seen", ["x", "-", "0", "…", "好", "א", "e\u0301", "🙂", "❤️", "👩‍🚀", "\ue000", "\U0001faff", "ा"]
+)
+def test_what_is_seen_is_not_blank(seen: str) -> None:
+    assert not is_blank(seen)
 
 
 @given(st.binary(max_size=50))

@@ -18,6 +18,7 @@ from console.outbox.figures import all_figures
 from console.outbox.models import OutboxMessage
 from console.outbox.options import options as outbox_options
 from console.outbox.relay import Relay
+from rmq_core.model.text import is_blank
 
 SHOWN_MOST = 100
 
@@ -88,6 +89,8 @@ class Command(BaseCommand):
         database = options["database"]
         if database not in outbox_options().databases:
             raise CommandError(f"{database!r} is none of DATABASES of RMQ_OUTBOX", returncode=2)
+        if action == "discard" and is_blank(options["reason"]):
+            raise CommandError("--reason says nothing", returncode=2)
         which = Which(options["ids"], options["all_parked"], options["topic"])
         done = acts.retry(database, which) if action == "retry" else acts.discard(database, which, options["reason"])
         self.stdout.write(f"{'to be tried again' if action == 'retry' else 'discarded'}: {done}")

@@ -74,7 +74,7 @@ export async function captured(/** @type {() => any} */ ask) {
  */
 export async function get(path, query = {}, signal = undefined) {
   const response = await reach(address(path, query), { signal }, gettext("The server cannot be reached."));
-  return answer(response);
+  return answer(response, signal);
 }
 
 /**
@@ -213,6 +213,7 @@ async function reach(url, options, lost) {
     return await fetch(url, { credentials: "same-origin", ...options });
   } catch (error) {
     if (isStopped(error)) throw error;
+    await released(); // whoever asked says so on the page
     throw new ApiError(0, "unreachable", lost);
   }
 }
@@ -226,9 +227,14 @@ export const codeOf = (/** @type {unknown} */ error) => (error instanceof ApiErr
 /** Whether that is how an answer ends that nobody waits for any more. */
 export const isStopped = (/** @type {unknown} */ error) => error instanceof Error && error.name === "AbortError";
 
-async function answer(/** @type {Response} */ response) {
+/**
+ * @param {Response} response
+ * @param {AbortSignal} [signal]
+ */
+async function answer(response, signal) {
   const found = await response.json().catch(() => null);
   await released(); // whoever asked draws it
+  signal?.throwIfAborted(); // by what was pressed meanwhile
   if (response.ok) return found;
   const message = found?.message ?? found?.detail ?? `${response.status} ${response.statusText}`;
   throw new ApiError(response.status, found?.code ?? "error", message, found?.fields ?? []);

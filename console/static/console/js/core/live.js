@@ -162,6 +162,7 @@ export class Live {
   }
 
   banner() {
+    if (isPressed()) return; // it pushes the page away under the pointer; the next look is soon
     const banner = byId("rc-banner");
     const [text, button] = this.bannerWords();
     banner.hidden = !text;

@@ -1,45 +1,79 @@
-// Nothing is drawn anew between the press of a button and its release: a browser makes a click only of what is still
-// there, so live data would swallow one now and then, the more slowly a person presses the more often.
+// Nothing is drawn anew between a press and its release, of a pointer or of the space bar: a browser makes a click only
+// of what is still there, so live data would swallow one now and then, the more slowly a person presses the more often.
 
-/** Whose release never came, as of a pointer that left the window, has let go. */
-const LONGEST_MS = 30_000;
+/** Whose release never came, as of a pointer that left the window, has let go: so long nothing was heard of it. */
+const LONGEST_MS = 5_000;
 /** The click comes after the release, of a finger a little later. */
 const CLICK_MS = 50;
+const SPACE = "space";
+/** What the space bar presses when it goes up; in a field for text it writes. */
+const BY_SPACE =
+  'button, summary, select, [role="button"], [role="tab"], [role="option"], input:is([type="checkbox"], [type="radio"], [type="button"], [type="submit"])';
 
+/** What is down: a pointer's number, or the space bar. @type {Set<number | string>} */
+const down = new Set();
 /** @type {{ done: Promise<void>, end: () => void } | null} */
 let press = null;
+/** @type {ReturnType<typeof setTimeout> | undefined} */
+let timer;
 
 /** Whether something is being pressed just now. */
 export const isPressed = () => press !== null;
 
 /** As soon as nothing is pressed any more. */
-export const released = () => press?.done ?? Promise.resolve();
+export async function released() {
+  while (press) await press.done;
+}
 
-addEventListener(
-  "pointerdown",
-  ({ button }) => {
-    if (button !== 0) return; // of a menu's button no release is told
+function endAfter(/** @type {number} */ pause) {
+  clearTimeout(timer);
+  timer = setTimeout(() => {
+    const ended = press;
+    press = null;
+    down.clear();
+    ended?.end();
+  }, pause);
+}
+
+function begin(/** @type {number | string} */ id) {
+  down.add(id);
+  if (!press) {
     let end = () => {};
     const done = new Promise((/** @type {(value?: any) => void} */ resolve) => {
       end = resolve;
     });
-    const mine = {
-      done,
-      end() {
-        if (press === mine) press = null;
-        end();
-      },
-    };
-    press?.end();
-    press = mine;
-    setTimeout(mine.end, LONGEST_MS);
-  },
-  { capture: true },
-);
-const ended = () => press && setTimeout(press.end, CLICK_MS);
-// A list that opens, or what is dragged, may swallow the release: what follows tells of it.
-for (const name of ["pointerup", "pointercancel", "click", "change", "keydown", "dragend"])
-  addEventListener(name, ended, { capture: true });
-addEventListener("pointermove", ({ buttons }) => buttons || ended(), { capture: true });
-// Of the window itself: a field loses the focus by the very press of a button.
-addEventListener("blur", ended);
+    press = { done, end };
+  }
+  endAfter(LONGEST_MS);
+}
+
+function release(/** @type {number | string} */ id) {
+  if (!down.delete(id) || down.size) return;
+  endAfter(CLICK_MS);
+}
+
+function releaseAll() {
+  if (!press) return;
+  down.clear();
+  endAfter(CLICK_MS);
+}
+
+/** @param {string} name @param {(event: any) => void} listener */
+const on = (name, listener) => addEventListener(name, listener, { capture: true, passive: true });
+on("pointerdown", (/** @type {PointerEvent} */ event) => begin(event.pointerId));
+on("pointerup", (/** @type {PointerEvent} */ event) => release(event.pointerId));
+on("pointercancel", (/** @type {PointerEvent} */ event) => release(event.pointerId));
+on("pointermove", (/** @type {PointerEvent} */ event) => {
+  if (!down.has(event.pointerId)) return;
+  if (event.buttons) endAfter(LONGEST_MS);
+  else release(event.pointerId); // it was let go where nobody saw it
+});
+on("keydown", (/** @type {KeyboardEvent} */ event) => {
+  if (event.key === " " && /** @type {Element} */ (event.target).matches?.(BY_SPACE)) begin(SPACE);
+});
+on("keyup", (/** @type {KeyboardEvent} */ event) => event.key === " " && release(SPACE));
+// What takes the pointer away and may keep its release for itself; of a list that was open its choice is told.
+for (const name of ["contextmenu", "dragstart", "change"]) on(name, releaseAll);
+// A press takes the focus away from an element, of which the window hears as well: only its own blur is another window's.
+on("blur", (/** @type {FocusEvent} */ event) => event.target === window && releaseAll());
+on("visibilitychange", releaseAll);

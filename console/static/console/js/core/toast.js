@@ -1,5 +1,6 @@
 // Short messages that go away by themselves; errors stay until they are closed.
 import { byId, h, icon } from "./dom.js";
+import { released } from "./press.js";
 import { gettext } from "./text.js";
 
 const STAY_MS = 6000;
@@ -10,5 +11,5 @@ export function toast(/** @type {string} */ text, kind = /** @type {"info" | "su
   const box = h("div", { class: `rc-toast rc-toast-${kind}` }, icon(symbol), h("span", {}, text), close);
   close.addEventListener("click", () => box.remove());
   byId("rc-toasts").append(box);
-  if (kind !== "error") setTimeout(() => box.remove(), STAY_MS);
+  if (kind !== "error") setTimeout(() => released().then(() => box.remove()), STAY_MS);
 }

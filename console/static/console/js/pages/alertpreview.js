@@ -1,4 +1,6 @@
 // Beside the form of an alert rule: when such a rule would have fired, asked for whenever the form changes.
+import { released } from "../core/press.js";
+
 const place = /** @type {HTMLElement} */ (document.querySelector(".rc-alert-preview"));
 const form = /** @type {HTMLFormElement | undefined} */ (place?.closest("form") ?? undefined);
 const NUMBERS = ["threshold", "for_ms", "fire_after", "resolve_after"];
@@ -23,6 +25,7 @@ async function ask() {
       body: JSON.stringify(body),
     });
     const found = await response.json();
+    await released(); // what it says may push the form's buttons away
     if (mine === turn) place.textContent = response.ok ? said(found) : found.message;
   } catch (error) {
     if (mine === turn) place.textContent = String(error);

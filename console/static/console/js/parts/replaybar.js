@@ -1,6 +1,7 @@
 // The replay of an incident: a slider over the span that is shown, and what was done meanwhile as marks above it.
 import { h, icon, setText } from "../core/dom.js";
 import { dateTime } from "../core/format.js";
+import { isPressed } from "../core/press.js";
 import { fill, gettext } from "../core/text.js";
 import { Marks } from "./marks.js";
 
@@ -87,6 +88,7 @@ export class ReplayBar {
   }
 
   step() {
+    if (isPressed()) return;
     const { fixed, at } = this.view;
     if (!fixed || at === null || at >= fixed.to) return this.stop();
     this.view.replay(at + Math.max(STEP_MS, Number(this.speed.value) * TICK_MS));
