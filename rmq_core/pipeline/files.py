@@ -6,9 +6,11 @@ side: paths are then taken as folders both sides see.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shutil
+import uuid
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -54,11 +56,29 @@ def _here(session: SparkSession, path: str) -> Path | None:
 
 
 def _is_local_without_scheme(session: SparkSession) -> bool:
+    return _setting(session, "fs.defaultFS").startswith("file:")
+
+
+def _setting(session: SparkSession, name: str) -> str:
+    """Of Hadoop; asked for once."""
     context: Any = session.sparkContext
-    known: str | None = context.__dict__.get("_rmq_default_fs")
-    if known is None:
-        known = context._rmq_default_fs = str(context._jsc.hadoopConfiguration().get("fs.defaultFS"))
-    return known.startswith("file:")
+    known: dict[str, str] = context.__dict__.setdefault("_rmq_hadoop", {})
+    if name not in known:
+        known[name] = str(context._jsc.hadoopConfiguration().get(name))
+    return known[name]
+
+
+def _mode(session: SparkSession, mode: int) -> int:
+    """What Hadoop makes it, whatever the umask of this process."""
+    umask = _setting(session, "fs.permissions.umask-mode") if seen_here(session) else "000"
+    return mode & ~int(umask, 8) if umask.isdigit() else mode
+
+
+def _make_folders(session: SparkSession, folder: Path) -> None:
+    missing = [each for each in (folder, *folder.parents) if not each.exists()]
+    for each in reversed(missing):
+        with suppress(FileExistsError):
+            each.mkdir(_mode(session, 0o777))
 
 
 def _hadoop(session: SparkSession, path: str) -> tuple[Any, Any]:
@@ -69,14 +89,93 @@ def _hadoop(session: SparkSession, path: str) -> tuple[Any, Any]:
 def write_text(session: SparkSession, path: str, text: str) -> None:
     """A small file, whole or not at all."""
     if (here := _here(session, path)) is not None:
-        here.parent.mkdir(parents=True, exist_ok=True)
-        here.with_name(here.name + ".part").write_text(text, encoding="utf-8")
+        _make_folders(session, here.parent)
+        mode = _mode(session, 0o666)
+        with open(f"{here}.part", "w", encoding="utf-8", opener=lambda file, flags: os.open(file, flags, mode)) as file:
+            file.write(text)
     else:
         fs, _ = _hadoop(session, path)
         stream = fs.create(java_path(session, path + ".part"), True)
         stream.write(bytearray(text.encode()))
         stream.close()
     replace(session, path + ".part", path)
+
+
+def create(session: SparkSession, path: str, text: str) -> bool:
+    """A small file that is not there yet, whole and durable; False where there is one: nothing of that is changed."""
+    folder, _, name = path.rpartition("/")
+    made = f"{folder}/.{name}.{uuid.uuid4().hex}.tmp"  # another one may write its own just now
+    try:
+        write_text(session, made, text)
+        return _put(session, made, path)
+    finally:
+        remove(session, made)
+
+
+def move(session: SparkSession, made: str, path: str) -> bool:
+    """A folder, whole and durable, to where nothing is; False where something is: that is not touched."""
+    if (here := _here(session, made)) is not None:
+        for inside, _, names in os.walk(here):
+            for each in (*(Path(inside, name) for name in names), Path(inside)):
+                _flush(each)
+    return _put(session, made, path)
+
+
+def _put(session: SparkSession, made: str, path: str) -> bool:
+    here, source = _here(session, path), _here(session, made)
+    if here is not None and source is not None:
+        _make_folders(session, here.parent)
+        if source.is_dir():
+            try:
+                source.rename(here)
+            except OSError as error:
+                if error.errno not in {errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR}:
+                    raise
+                return False
+        elif not _linked(source, here):
+            return False
+        for folder in (here.parent, *here.parent.parents[:2]):  # a new day's, a new topic's
+            _flush(folder)
+        return True
+    fs, where = _hadoop(session, path)
+    fs.mkdirs(where.getParent())
+    try:
+        _rename(session, made, path)
+    except Exception:
+        if fs.exists(where):
+            return False
+        raise
+    return True
+
+
+def _linked(source: Path, here: Path) -> bool:
+    _flush(source)
+    if not here.exists():
+        _sum_of(here).unlink(missing_ok=True)
+    try:
+        here.hardlink_to(source)
+    except FileExistsError:
+        return False
+    except OSError as error:
+        if error.errno not in {errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK} or here.exists():
+            raise
+        source.replace(here)  # a file system without links
+    return True
+
+
+def _flush(path: Path) -> None:
+    """On the disk, and not only in this machine's memory: what is said to be kept is gone from Redis a moment later."""
+    try:
+        known = os.open(path, os.O_RDONLY)
+    except PermissionError:  # somebody else's, as folders above ours may be
+        return
+    try:
+        os.fsync(known)
+    except OSError as error:
+        if error.errno not in {errno.EINVAL, errno.ENOTSUP}:  # it cannot be asked for here
+            raise
+    finally:
+        os.close(known)
 
 
 def replace(session: SparkSession, made: str, path: str) -> None:
@@ -86,14 +185,18 @@ def replace(session: SparkSession, made: str, path: str) -> None:
         _sum_of(here).unlink(missing_ok=True)
         source.replace(here)
         return
+    _rename(session, made, path, over=True)
+
+
+def _rename(session: SparkSession, made: str, path: str, *, over: bool = False) -> None:
     fs, where = _hadoop(session, path)
     jvm: Any = session._jvm
     rename = jvm.org.apache.hadoop.fs.Options.Rename
     gateway: Any = session.sparkContext._gateway
-    over = gateway.new_array(rename, 1)
-    over[0] = rename.OVERWRITE
+    options = gateway.new_array(rename, 1)
+    options[0] = rename.OVERWRITE if over else rename.NONE
     context = jvm.org.apache.hadoop.fs.FileContext.getFileContext(where.toUri(), fs.getConf())
-    context.rename(java_path(session, made), where, over)
+    context.rename(java_path(session, made), where, options)
 
 
 def _sum_of(file: Path) -> Path:
