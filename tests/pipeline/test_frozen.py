@@ -13,6 +13,7 @@ from rmq_core import RMQ
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.errors import PipelineError
 from rmq_core.pipeline.archive.archived import Archive
+from rmq_core.pipeline.archive_files import archive_files
 from rmq_core.pipeline.jobs import archive as archiving
 from rmq_core.pipeline.jobs.archive import archive, batch_writer
 from rmq_core.pipeline.sources.options import SourceOptions
@@ -84,3 +85,14 @@ def test_what_lost_its_files_takes_no_place(spark: Any, client: RMQ, frozen: Any
 
     frozen(path, read_all)
     exactly(rows(Archive(spark, path).read()), wanted)
+
+
+def test_what_it_has_not_put_into_place_is_read_by_nobody(tmp_path: Path) -> None:
+    """Also where it is of a batch that the other one has ended."""
+    place, folder = "topic=work/date=2026-11-22/batch=000000000000", tmp_path / ".hidden" / "archive"
+    for inside in ("", ".spark-staging-0a/", ".spark-staging-0a/_replaced/"):
+        (folder / "events" / inside / place).mkdir(parents=True)
+        (folder / "events" / inside / place / "part-0.parquet").touch()
+    (folder / "checkpoint" / "commits").mkdir(parents=True)
+    (folder / "checkpoint" / "commits" / "0").touch()
+    assert archive_files(str(folder)) == [f"{folder}/events/{place}/part-0.parquet"]

@@ -12,7 +12,8 @@ from rmq_core.errors import PipelineError, RMQError
 from rmq_core.pipeline.archive import checkpoint
 from rmq_core.pipeline.archive.archived import Archive
 from rmq_core.pipeline.archive.lock import LOST, ArchiveLock
-from rmq_core.pipeline.files import create, files, move, remove, tree
+from rmq_core.pipeline.durable import create, move
+from rmq_core.pipeline.files import files, folders, remove, seen_here, tree
 from rmq_core.pipeline.schemas import EVENTS, ddl
 from rmq_core.pipeline.sources.journal import JournalStream
 from rmq_core.pipeline.sources.offsets import START, Offsets, number_of
@@ -31,6 +32,14 @@ MARK = "_begun"
 REPLACED = "_replaced"
 
 Writer = Callable[["DataFrame", int], None]
+
+
+def sweep(kept: Archive) -> None:
+    """Removes what a job that was killed has left; nothing over Spark Connect: it cannot delete folders."""
+    if seen_here(kept.session):
+        for name in folders(kept.session, kept.events):
+            if name.startswith(STAGING):
+                remove(kept.session, f"{kept.events}/{name}")
 
 
 def write_batches(

@@ -17,7 +17,8 @@ import uuid
 from typing import TYPE_CHECKING
 
 from rmq_core.errors import PipelineError
-from rmq_core.pipeline.files import create, files, read_text, remove, write_text
+from rmq_core.pipeline.durable import create
+from rmq_core.pipeline.files import files, read_text, remove, write_text
 from rmq_core.pipeline.sources.offsets import Offsets
 
 if TYPE_CHECKING:

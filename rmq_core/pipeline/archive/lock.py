@@ -21,7 +21,10 @@ RESTORE_ROLE = "restore"
 LOOK_S = 0.5
 
 
-LOST = "the archive's lock went to another job; this one stopped, nothing is lost"
+LOST = (
+    "the archive's lock went to another job, since this one stood still for too long or did not reach Redis;"
+    " it stopped, nothing is lost"
+)
 
 
 class ArchiveBusy(PipelineError):

@@ -16,10 +16,10 @@ from rmq_core.errors import PipelineError
 from rmq_core.model.topic import Topic
 from rmq_core.pipeline.archive import data_set, notes, positions
 from rmq_core.pipeline.archive.archived import DIGITS, Archive, batch_name
-from rmq_core.pipeline.archive.batches import STAGING, write_batches
+from rmq_core.pipeline.archive.batches import sweep, write_batches
 from rmq_core.pipeline.archive.compaction import compact
 from rmq_core.pipeline.archive.lock import LOST, ArchiveLock
-from rmq_core.pipeline.files import folders, remove, seen_here
+from rmq_core.pipeline.files import seen_here
 from rmq_core.pipeline.jobs import retention
 from rmq_core.pipeline.jobs.begun_erasures import try_to_end
 from rmq_core.pipeline.progress import QUIET, Progress
@@ -126,7 +126,7 @@ class _Run:
         self._check_checkpoint()
         self._register()
         self._keep_definitions()
-        _sweep(self.kept)
+        sweep(self.kept)
         try_to_end(self.kept, self.options.namespace)
 
     def _check_checkpoint(self) -> None:
@@ -238,22 +238,15 @@ class _Run:
 
     def compact(self) -> None:
         """Forgets what is too old, and makes large files of small ones; what comes meanwhile is not touched."""
+        self.lock.check()
         self.let_go = tuple(retention.forget(self.kept, self._known.values()))
         self.forgotten += sum(each.transitions for each in self.let_go)
         if not self.compacting:
             return
         of_state = self.session, f"{self.kept.path}/state", OF_STATES
-        self.compacted += compact(self.kept, versions.closed(*of_state))
+        self.compacted += compact(self.kept, versions.closed(*of_state), check=self.lock.check)
         if notes.are_many(self.kept):
             notes.tidy(self.kept, versions.recorded(*of_state))
-
-
-def _sweep(kept: Archive) -> None:
-    """Removes what a job that was killed has left; nothing over Spark Connect: it cannot delete folders."""
-    if seen_here(kept.session):
-        for name in folders(kept.session, kept.events):
-            if name.startswith(STAGING):
-                remove(kept.session, f"{kept.events}/{name}")
 
 
 def batch_writer(events: str) -> Callable[[DataFrame, int], None]:
