@@ -12,12 +12,15 @@ import pytest
 from rmq_core import RMQ
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.errors import PipelineError
+from rmq_core.pipeline.archive import compaction, erasures, redacted
 from rmq_core.pipeline.archive.archived import Archive
+from rmq_core.pipeline.archive.lock import ArchiveLock
 from rmq_core.pipeline.archive_files import archive_files
 from rmq_core.pipeline.jobs import archive as archiving
 from rmq_core.pipeline.jobs.archive import archive, batch_writer
+from rmq_core.pipeline.jobs.erasing import erase
 from rmq_core.pipeline.sources.options import SourceOptions
-from tests.pipeline.journal_rows import be_busy, exactly, rows, transitions
+from tests.pipeline.journal_rows import be_busy, exactly, more, rows, transitions
 
 Meanwhile = Callable[[], None]
 Standing = Callable[[Any, Meanwhile], Any]
@@ -96,3 +99,44 @@ def test_what_it_has_not_put_into_place_is_read_by_nobody(tmp_path: Path) -> Non
     (folder / "checkpoint" / "commits").mkdir(parents=True)
     (folder / "checkpoint" / "commits" / "0").touch()
     assert archive_files(str(folder)) == [f"{folder}/events/{place}/part-0.parquet"]
+
+
+@pytest.mark.parametrize("what", ["compacts", "erases"])
+def test_whoever_merges_or_erases_does_not_count_beside_another(
+    spark: Any,
+    client: RMQ,
+    options: SourceOptions,
+    redis_server: EmbeddedRedis,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    what: str,
+) -> None:
+    """What it has read may have been erased, or merged, since."""
+    kept, wanted = Archive(spark, str(tmp_path / "archive")), transitions(client)
+    for n in range(2):
+        archive(spark, options, kept.path, compacting=False)
+        more(client, n)
+        wanted |= transitions(client)
+    done = next(row[7] for row in wanted if row[6] == "acked")
+    module, name = (compaction, "mark") if what == "compacts" else (redacted, "write")
+    original, others = getattr(module, name), list[ArchiveLock]()
+
+    def slow(*given: Any) -> Any:
+        if not others:
+            with redis_server.client() as raw:
+                raw.delete(client.keyspace.election("archive")[0])  # the lease has run out
+            others.append(ArchiveLock(options).__enter__())
+        return original(*given)
+
+    monkeypatch.setattr(module, name, slow)
+    monkeypatch.setattr(archiving, "compact", lambda *given, **more: compaction.compact(*given, **more, most=1))
+    with pytest.raises(PipelineError, match="lock went to another job"):
+        if what == "compacts":
+            archive(spark, options, kept.path)
+        else:
+            erase(spark, options, kept.path, ids=[done], reason="asked")
+    others[0].__exit__(None, None, None)
+    assert not kept.compaction_notes() and not erasures.erasures(spark, kept.path)
+    monkeypatch.undo()
+    archive(spark, options, kept.path)
+    exactly(rows(kept.read()), wanted)
