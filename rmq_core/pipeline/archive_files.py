@@ -17,6 +17,8 @@ from rmq_core.pipeline.unchanged import counting
 
 DIGITS = 12
 LOOKS = 5
+UNFINISHED = "."
+"""What folders begin with in which a batch is before it is whole."""
 
 
 def archive_files(
@@ -84,6 +86,8 @@ def _counting(path: str, topics: Collection[str] | None) -> list[tuple[str, str,
     folders: dict[str, dict[str, list[str]]] = {}
     for each in here:
         parts = each.path.rsplit("/", 4)[1:]
+        if f"/events/{UNFINISHED}" in each.path:
+            continue
         if each.is_file and parts[0].startswith("topic=") and not parts[3].startswith(("_", ".")):
             topic, date_, batch = (part.partition("=")[2] for part in parts[:3])
             file = path + each.path.removeprefix(root.rstrip("/")) if "://" in path else each.path

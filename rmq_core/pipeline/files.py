@@ -34,10 +34,10 @@ def seen_here(session: SparkSession) -> bool:
 
 def check_reports(session: SparkSession, path: str) -> None:
     """Raises `PipelineError` for a path at which the small files of a report cannot be written from here."""
-    _here(session, path)
+    local(session, path)
 
 
-def _here(session: SparkSession, path: str) -> Path | None:
+def local(session: SparkSession, path: str) -> Path | None:
     """A path of this machine's own file system; None: Hadoop has to be asked."""
     if not seen_here(session):
         if "://" in path.removeprefix("file://"):
@@ -49,30 +49,56 @@ def _here(session: SparkSession, path: str) -> Path | None:
     scheme = _SCHEME.match(path)
     found = Path(path[scheme.end() :] if scheme else path)
     is_local = scheme[1].lower() == "file" if scheme else _is_local_without_scheme(session)
-    # A relative one begins where Java was started.
-    return found if is_local and found.is_absolute() else None
+    if not is_local or found.is_absolute():
+        return found if is_local else None
+    return None if scheme else Path(_known(session)["folder"], found)
 
 
 def _is_local_without_scheme(session: SparkSession) -> bool:
+    return _known(session)["fs"].startswith("file:")
+
+
+def _known(session: SparkSession) -> dict[str, str]:
+    """What Java is asked once: where a path without a scheme is, one that is relative, and who may read files."""
     context: Any = session.sparkContext
-    known: str | None = context.__dict__.get("_rmq_default_fs")
+    known: dict[str, str] | None = context.__dict__.get("_rmq_hadoop")
     if known is None:
-        known = context._rmq_default_fs = str(context._jsc.hadoopConfiguration().get("fs.defaultFS"))
-    return known.startswith("file:")
+        jvm, settings = context._jvm, context._jsc.hadoopConfiguration()
+        known = {"fs": str(settings.get("fs.defaultFS")), "umask": str(settings.get("fs.permissions.umask-mode"))}
+        known["folder"] = str(jvm.java.lang.System.getProperty("user.dir"))
+        context._rmq_hadoop = known
+    return known
 
 
-def _hadoop(session: SparkSession, path: str) -> tuple[Any, Any]:
+def _mode(session: SparkSession, mode: int) -> int:
+    """What Hadoop makes it, whatever the umask of this process."""
+    umask = _known(session)["umask"] if seen_here(session) else ""
+    return mode & ~int(umask, 8) if umask.isdigit() else mode
+
+
+def make_folders(session: SparkSession, folder: Path) -> None:
+    """A folder of this machine, and those above it that are missing."""
+    missing = [each for each in (folder, *folder.parents) if not each.exists()]
+    for each in reversed(missing):
+        with suppress(FileExistsError):
+            each.mkdir(_mode(session, 0o777))
+
+
+def hadoop(session: SparkSession, path: str) -> tuple[Any, Any]:
+    """Its file system, and the path there."""
     found, inside = java_path(session, path), session._jsparkSession
     return found.getFileSystem(inside.sessionState().newHadoopConf()), found
 
 
 def write_text(session: SparkSession, path: str, text: str) -> None:
     """A small file, whole or not at all."""
-    if (here := _here(session, path)) is not None:
-        here.parent.mkdir(parents=True, exist_ok=True)
-        here.with_name(here.name + ".part").write_text(text, encoding="utf-8")
+    if (here := local(session, path)) is not None:
+        make_folders(session, here.parent)
+        mode = _mode(session, 0o666)
+        with open(f"{here}.part", "w", encoding="utf-8", opener=lambda file, flags: os.open(file, flags, mode)) as file:
+            file.write(text)
     else:
-        fs, _ = _hadoop(session, path)
+        fs, _ = hadoop(session, path)
         stream = fs.create(java_path(session, path + ".part"), True)
         stream.write(bytearray(text.encode()))
         stream.close()
@@ -81,34 +107,39 @@ def write_text(session: SparkSession, path: str, text: str) -> None:
 
 def replace(session: SparkSession, made: str, path: str) -> None:
     """Has a file take the place of another one, at once: whoever is killed leaves the one or the other."""
-    here, source = _here(session, path), _here(session, made)
+    here, source = local(session, path), local(session, made)
     if here is not None and source is not None:
-        _sum_of(here).unlink(missing_ok=True)
+        sum_of(here).unlink(missing_ok=True)
         source.replace(here)
         return
-    fs, where = _hadoop(session, path)
+    rename(session, made, path, over=True)
+
+
+def rename(session: SparkSession, made: str, path: str, *, over: bool = False) -> None:
+    """On any file system; ``over``: whatever is there."""
+    fs, where = hadoop(session, path)
     jvm: Any = session._jvm
-    rename = jvm.org.apache.hadoop.fs.Options.Rename
+    kinds = jvm.org.apache.hadoop.fs.Options.Rename
     gateway: Any = session.sparkContext._gateway
-    over = gateway.new_array(rename, 1)
-    over[0] = rename.OVERWRITE
+    options = gateway.new_array(kinds, 1)
+    options[0] = kinds.OVERWRITE if over else kinds.NONE
     context = jvm.org.apache.hadoop.fs.FileContext.getFileContext(where.toUri(), fs.getConf())
-    context.rename(java_path(session, made), where, over)
+    context.rename(java_path(session, made), where, options)
 
 
-def _sum_of(file: Path) -> Path:
+def sum_of(file: Path) -> Path:
     """What Hadoop leaves beside a file it has written; it would call another one in its place damaged."""
     return file.with_name(f".{file.name}.crc")
 
 
 def read_text(session: SparkSession, path: str) -> str | None:
     """A small file; None where there is none."""
-    if (here := _here(session, path)) is not None:
+    if (here := local(session, path)) is not None:
         try:
             return here.read_bytes().decode(errors="replace")
         except FileNotFoundError:
             return None
-    fs, where = _hadoop(session, path)
+    fs, where = hadoop(session, path)
     if not fs.exists(where):
         return None
     jvm: Any = session._jvm
@@ -121,10 +152,10 @@ def read_text(session: SparkSession, path: str) -> str | None:
 
 def files(session: SparkSession, path: str) -> list[str]:
     """The names of the files in a folder; none where there is no such folder."""
-    if (here := _here(session, path)) is not None:
+    if (here := local(session, path)) is not None:
         names = [each.name for each in _entries(here) if each.is_file()]
         return [name for name in names if not (name.startswith(".") and name.endswith(".crc"))]
-    fs, where = _hadoop(session, path)
+    fs, where = hadoop(session, path)
     if not fs.exists(where):
         return []
     return [status.getPath().getName() for status in fs.listStatus(where) if status.isFile()]
@@ -132,14 +163,14 @@ def files(session: SparkSession, path: str) -> list[str]:
 
 def folders(session: SparkSession, path: str) -> list[str]:
     """The names of the folders in a folder, those first that changed last."""
-    if (here := _here(session, path)) is not None:
+    if (here := local(session, path)) is not None:
         listed = []
         for each in _entries(here):
             with suppress(FileNotFoundError):
                 if each.is_dir():
                     listed.append((-each.stat().st_mtime, each.name))
         return [name for _, name in sorted(listed)]
-    fs, where = _hadoop(session, path)
+    fs, where = hadoop(session, path)
     if not fs.exists(where):
         return []
     known = [status for status in fs.listStatus(where) if status.isDirectory()]
@@ -157,9 +188,9 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
 
 def holding(session: SparkSession, path: str, name: str) -> list[str]:
     """The names of those folders in a folder in which something of that name is."""
-    if (here := _here(session, path)) is not None:
+    if (here := local(session, path)) is not None:
         return [each.parent.name for each in here.glob(f"*/{name}")]
-    fs, _ = _hadoop(session, path)
+    fs, _ = hadoop(session, path)
     return [each for each in folders(session, path) if fs.exists(java_path(session, f"{path}/{each}/{name}"))]
 
 
@@ -167,14 +198,14 @@ def tree(session: SparkSession, path: str) -> list[tuple[str, int, int]]:
     """Every file below a folder: its path from there, its size, and when it was changed (ms). What others rename or
     remove meanwhile may be missing."""
     found = []
-    if (here := _here(session, path)) is not None:
+    if (here := local(session, path)) is not None:
         for folder, _, names in os.walk(here):
             for name in names:
                 with suppress(FileNotFoundError):
                     status = (each := Path(folder, name)).stat()
                     found.append((str(each.relative_to(here)), status.st_size, status.st_mtime_ns // 1_000_000))
         return found
-    fs, where = _hadoop(session, path)
+    fs, where = hadoop(session, path)
     if not fs.exists(where):
         return []
     begin, several = len(fs.makeQualified(where).toString()) + 1, fs.listFiles(where, True)
@@ -186,11 +217,11 @@ def tree(session: SparkSession, path: str) -> list[tuple[str, int, int]]:
 
 def remove(session: SparkSession, path: str) -> None:
     """A file, or a folder and all in it."""
-    if (here := _here(session, path)) is None:
-        fs, where = _hadoop(session, path)
+    if (here := local(session, path)) is None:
+        fs, where = hadoop(session, path)
         fs.delete(where, True)
     elif here.is_dir() and not here.is_symlink():
         shutil.rmtree(here, ignore_errors=True)
     else:
         here.unlink(missing_ok=True)
-        _sum_of(here).unlink(missing_ok=True)
+        sum_of(here).unlink(missing_ok=True)

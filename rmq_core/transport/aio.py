@@ -137,14 +137,9 @@ class AsyncConnection:
             replies = []
             for calls, part in groupby(requests, lambda request: type(request) is Call):
                 several: Any = list(part)
-                replies += await (self._direct(several, loop) if calls else self._plain(several))
+                replies += await (self._direct(several, loop) if calls else self._cancellable(several))
         else:
-            task = asyncio.current_task()
-            asked_before = task.cancelling() if task else 0
-            replies = await self._plain(requests)
-            # redis-py swallows a cancellation that meets a connection being made.
-            if task and task.cancelling() > asked_before:
-                raise asyncio.CancelledError
+            replies = await self._cancellable(requests)
         if not isinstance(requests, Each):
             first_error(replies)
         return replies
@@ -304,6 +299,15 @@ class AsyncConnection:
         return node
 
     # -- everything else goes through redis-py, which knows what replies look like
+
+    async def _cancellable(self, requests: Sequence[Request]) -> Replies:
+        task = asyncio.current_task()
+        asked_before = task.cancelling() if task else 0
+        replies = await self._plain(requests)
+        # redis-py swallows a cancellation that meets a connection being made.
+        if task and task.cancelling() > asked_before:
+            raise asyncio.CancelledError
+        return replies
 
     async def _plain(self, requests: Sequence[Request]) -> Replies:
         replies = Replies([None] * len(requests))

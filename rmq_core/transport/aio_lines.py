@@ -121,6 +121,8 @@ def abandon(client: Any, *nodes: ClusterNode) -> None:
     the loop of incoming data, and the parent would never hear of its own connection again. So the sockets are closed
     below everything that knows of them.
     """
+    if isinstance(client, RedisCluster):
+        client._initialize = True  # else it would say, in the next loop, that nobody has closed it
     for connection in _connections_of(client, *nodes):
         writer, connection._reader, connection._writer = connection._writer, None, None
         if writer is None:

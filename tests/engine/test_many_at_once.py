@@ -7,6 +7,7 @@ import threading
 
 from rmq_core import RMQ, AsyncRMQ
 from rmq_core.embedded.redis import EmbeddedRedis
+from rmq_core.embedded.redis_cluster import EmbeddedCluster
 
 CALLERS = 150
 """redis-py lends a hundred connections by itself."""
@@ -42,3 +43,14 @@ async def test_coroutines_share_some_connections(redis_server: EmbeddedRedis, na
             asked = [client.connection.run([("BLPOP", key, 0.5)]) for _ in range(CALLERS)]
             assert await asyncio.gather(*asked) == [[None]] * CALLERS
             assert len(raw.client_list()) - before <= SHARED
+
+
+async def test_whoever_is_cancelled_while_it_connects_ends(redis_cluster: EmbeddedCluster, namespace: str) -> None:
+    """redis-py keeps such a cancellation to itself, and goes on."""
+    for delay_ms in (*range(40), 40, 60, 90):
+        async with AsyncRMQ(redis_cluster.url, namespace) as client:
+            several = [asyncio.create_task(client.connection.run([("GET", f"k{n}")])) for n in range(CALLERS)]
+            await asyncio.sleep(delay_ms / 1000)
+            cancelled = [each for each in several if each.cancel()]
+            found = await asyncio.gather(*cancelled, return_exceptions=True)
+            assert {type(each) for each in found} <= {asyncio.CancelledError}

@@ -178,8 +178,8 @@ def test_an_archive_that_goes_on_for_ever_compacts_meanwhile(
         wanted.update(transitions(client))
         return trimmed
 
-    def compacts(kept: Archive, closed: dict[str, str]) -> int:
-        assert compact(kept, closed, most=1) == 1
+    def compacts(kept: Archive, closed: dict[str, str], **options: Any) -> int:
+        assert compact(kept, closed, most=1, **options) == 1
         done.append("compacted")
         return 1
 

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from rmq_core.pipeline import files
+from rmq_core.pipeline import durable, files
 
 
-@pytest.fixture(params=["as it is", "file:", "file://", "through Hadoop"])
+@pytest.fixture(params=["as it is", "relative", "file:", "file://", "through Hadoop"])
 def place(spark: Any, tmp_path: Path, request: pytest.FixtureRequest) -> str:
     """A folder, named in each of the ways; ``viewfs`` is to Hadoop another file system, whose files are here."""
     folder = tmp_path / "a b%20"
+    if request.param == "relative":
+        return os.path.relpath(folder, spark.sparkContext._jvm.java.lang.System.getProperty("user.dir"))
     if request.param != "through Hadoop":
         return ("" if request.param == "as it is" else request.param) + str(folder)
-    spark.sparkContext._jsc.hadoopConfiguration().set("fs.viewfs.mounttable.tests.link./here", f"file://{tmp_path}")
+    settings = spark.sparkContext._jsc.hadoopConfiguration()
+    settings.set("fs.viewfs.impl.disable.cache", "true")  # else it is the folder of the test before
+    settings.set("fs.viewfs.mounttable.tests.link./here", f"file://{tmp_path}")
     return "viewfs://tests/here/a b%20"
 
 
@@ -49,3 +54,28 @@ def test_what_spark_wrote_is_replaced_with_its_sum(spark: Any, place: str) -> No
     (name,) = [each for each in files.files(spark, f"{place}/t") if each.startswith("part-")]
     files.write_text(spark, f"{place}/t/{name}", "new\n")
     assert [row.value for row in spark.read.text(f"{place}/t").collect()] == ["new"]
+
+
+def test_a_file_is_created_once_and_a_folder_takes_no_others_place(spark: Any, place: str, tmp_path: Path) -> None:
+    folder = tmp_path / "a b%20"
+    assert durable.create(spark, f"{place}/notes/1", "first") and not durable.create(
+        spark, f"{place}/notes/1", "second"
+    )
+    assert files.read_text(spark, f"{place}/notes/1") == "first"
+    assert [each.name for each in (folder / "notes").iterdir() if not each.name.endswith(".crc")] == ["1"]
+    for name in ("made", "again"):
+        files.write_text(spark, f"{place}/{name}/file", name)
+    assert durable.move(spark, f"{place}/made", f"{place}/x=1/y=2")
+    assert not durable.move(spark, f"{place}/again", f"{place}/x=1/y=2")
+    assert files.read_text(spark, f"{place}/x=1/y=2/file") == "made"
+    assert files.read_text(spark, f"{place}/again/file") == "again"
+    assert set(files.folders(spark, place)) == {"notes", "x=1", "again"}
+    with pytest.raises(Exception, match=r"(?i)no such file|not.?found|not.?exist"):
+        durable.move(spark, f"{place}/gone", f"{place}/z")
+
+
+def test_what_a_stream_left_of_a_sum_does_no_harm(spark: Any, tmp_path: Path) -> None:
+    """It was killed between the one and the other."""
+    (tmp_path / ".1.crc").write_bytes(b"crc\x00\x00\x00\x02\x00\x12\x34\x56\x78")
+    assert durable.create(spark, f"{tmp_path}/1", "whole\n")
+    assert [row.value for row in spark.read.text(f"{tmp_path}/1").collect()] == ["whole"]

@@ -17,7 +17,8 @@ import uuid
 from typing import TYPE_CHECKING
 
 from rmq_core.errors import PipelineError
-from rmq_core.pipeline.files import read_text, remove, write_text
+from rmq_core.pipeline.durable import create
+from rmq_core.pipeline.files import files, read_text, remove, write_text
 from rmq_core.pipeline.sources.offsets import Offsets
 
 if TYPE_CHECKING:
@@ -47,16 +48,29 @@ def begun(session: SparkSession, path: str, number: int) -> Offsets | None:
     return None if text is None else read_offsets([line for line in text.split("\n") if line], file)
 
 
-def begin(session: SparkSession, path: str, number: int, end: Offsets) -> None:
-    """From now on that batch ends there, however often it is written."""
+def begin(session: SparkSession, path: str, number: int, end: Offsets) -> bool:
+    """From now on that batch ends there, however often it is written. False: another job has begun it."""
     if number == 0:
         write_text(session, f"{path}/metadata", json.dumps({"id": str(uuid.uuid4())}))
     about = {"batchWatermarkMs": 0, "batchTimestampMs": time.time_ns() // 1_000_000, "conf": {}}
-    write_text(session, f"{path}/offsets/{number}", "\n".join([_FORM, json.dumps(about), json.dumps(end)]))
+    text = "\n".join([_FORM, json.dumps(about), json.dumps(end)])
+    return create(session, f"{path}/offsets/{number}", text)
 
 
-def commit(session: SparkSession, path: str, number: int) -> None:
-    """It is whole."""
-    write_text(session, f"{path}/commits/{number}", "\n".join([_FORM, json.dumps({"nextBatchWatermarkMs": 0})]))
+def is_whole(session: SparkSession, path: str, number: int) -> bool:
+    """Whether that batch counts."""
+    return read_text(session, f"{path}/commits/{number}") is not None
+
+
+def commit(session: SparkSession, path: str, number: int) -> bool:
+    """It is whole. False: another job has said so."""
+    text = "\n".join([_FORM, json.dumps({"nextBatchWatermarkMs": 0})])
+    return create(session, f"{path}/commits/{number}", text)
+
+
+def forget(session: SparkSession, path: str, number: int) -> None:
+    """Where batches long before that one ended; also what one that was killed has left."""
     for folder in ("offsets", "commits"):
-        remove(session, f"{path}/{folder}/{number - KEPT}")
+        for name in files(session, f"{path}/{folder}"):
+            if name.isdigit() and int(name) <= number - KEPT:
+                remove(session, f"{path}/{folder}/{name}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -27,9 +27,11 @@ def compact(
     *,
     most: int = FOLDERS_MOST,
     read_within_s: float = READ_WITHIN_S,
+    check: Callable[[], None] = lambda: None,
 ) -> int:
     """Compacts what is worth it; returns how many days of topics. Nothing over Spark Connect: it cannot delete folders.
-    ``closed``: per topic the last batch that the newest closing state covers."""
+    ``closed``: per topic the last batch that the newest closing state covers. ``check``: raises where another job has
+    the archive now."""
     if not hasattr(kept.session, "_jsparkSession") or (last := kept.last_committed()) is None:
         return 0
     files, now_ms, known_until = FileSystem(kept), int(time.time() * 1000), batch_name(last)
@@ -48,7 +50,7 @@ def compact(
             is_over = date < f"{datetime.now(UTC):%Y-%m-%d}" and plain[-1:] != [known_until]
             day = Day(whole, plain, _folders(kept, topic, date), (closed or {}).get(topic), is_over)
             if several := day.worth(now_ms, most):
-                known.append(_merge(kept, topic, date, several))
+                known.append(_merge(kept, topic, date, several, check))
                 done += 1
         remove_leftovers(files, topic, date, batches, known, read_within_s)
     return done
@@ -78,18 +80,20 @@ def remove_leftovers(
             files.remove(topic, date, batch)
 
 
-def _merge(kept: Archive, topic: str, date: str, batches: list[str]) -> Any:
+def _merge(kept: Archive, topic: str, date: str, batches: list[str], check: Callable[[], None]) -> Any:
     folder = f"{kept.events}/topic={topic}/date={date}"
     sources = {batch: mark(kept.session, f"{folder}/batch={batch}") for batch in batches}
     first, last = batches[0].partition("-")[0], batches[-1].rpartition("-")[2]
     merged = f"{first}-{last}"
     columns = tuple(each for each in EVENTS if each[0] not in {"topic", "date"})
     frame = kept.session.read.schema(ddl(columns)).parquet(*(f"{folder}/batch={batch}" for batch in batches))
+    check()  # it may have made the same folder
     ordered = frame.sortWithinPartitions("slot", "position", "seq")  # as many files as Spark reads it in parts
     ordered.write.mode("overwrite").option("maxRecordsPerFile", ROWS_PER_FILE).parquet(f"{folder}/batch={merged}")
     made = mark(kept.session, f"{folder}/batch={merged}")
     row = (topic, date, merged, first, last, int(time.time() * 1000), json.dumps(sources), made, None)
     note = small(kept.session, [row], NOTE)
+    check()  # it may have erased something of what was read here
     # Notes are only ever added: the one that comes furthest counts, and covers the folders of the others.
     note.coalesce(1).write.mode("append").json(kept.compacted)
     return note.collect()[0]

@@ -21,6 +21,12 @@ RESTORE_ROLE = "restore"
 LOOK_S = 0.5
 
 
+LOST = (
+    "the archive's lock went to another job, since this one stood still for too long or did not reach Redis;"
+    " it stopped, nothing is lost"
+)
+
+
 class ArchiveBusy(PipelineError):
     """Another job archives the namespace, or was killed a moment ago."""
 
@@ -53,6 +59,17 @@ class ArchiveLock:
     def _lead(self, ttl_ms: int) -> tuple[int, int]:
         (reply,) = self._connection.run([Call(script("lead"), list(self._keys), [self._holder, ttl_ms])])
         return reply[0], reply[1]
+
+    def is_mine(self) -> bool:
+        """Whether the lease did not go to somebody else, asked now: who stood still for long was not told of it yet."""
+        if not self.lost.is_set() and self._lead(self._ttl_ms)[0] == 0:
+            self.lost.set()
+        return not self.lost.is_set()
+
+    def check(self) -> None:
+        """Raises `PipelineError` where it did."""
+        if not self.is_mine():
+            raise PipelineError(LOST)
 
     def _renew(self) -> None:
         while not self._done.wait(min(RENEW_S, self._ttl_ms / 3000)):

@@ -16,10 +16,10 @@ from rmq_core.errors import PipelineError
 from rmq_core.model.topic import Topic
 from rmq_core.pipeline.archive import data_set, notes, positions
 from rmq_core.pipeline.archive.archived import DIGITS, Archive, batch_name
-from rmq_core.pipeline.archive.batches import LOST, write_batches
+from rmq_core.pipeline.archive.batches import sweep, write_batches
 from rmq_core.pipeline.archive.compaction import compact
-from rmq_core.pipeline.archive.lock import ArchiveLock
-from rmq_core.pipeline.files import folders, remove, seen_here
+from rmq_core.pipeline.archive.lock import LOST, ArchiveLock
+from rmq_core.pipeline.files import seen_here
 from rmq_core.pipeline.jobs import retention
 from rmq_core.pipeline.jobs.begun_erasures import try_to_end
 from rmq_core.pipeline.progress import QUIET, Progress
@@ -40,8 +40,6 @@ ENTRIES_AT_ONCE = 2_000_000
 """A batch of so many journal entries at most, some seconds' work: what a job that is killed does again."""
 COMPACT_EVERY = 20
 """Batches after which an archive that goes on for ever looks for small files."""
-STAGING = ".spark-staging-"
-"""Where Spark writes until a batch is whole; one that is there before this job begins is of a job that was killed."""
 NOT_THERE = "No module named 'rmq_core'"
 WHERE_STREAMS_ARE = (
     "in the Python of the Spark Connect server, which takes it for streams from nobody else: install rmq-console there,"
@@ -128,7 +126,7 @@ class _Run:
         self._check_checkpoint()
         self._register()
         self._keep_definitions()
-        _sweep(self.kept)
+        sweep(self.kept)
         try_to_end(self.kept, self.options.namespace)
 
     def _check_checkpoint(self) -> None:
@@ -180,7 +178,7 @@ class _Run:
         """What there is now; gives back the seconds until the next look."""
         began = time.monotonic()
         options = replace(self.options, data_set=self.data_set, max_entries=self.options.max_entries or ENTRIES_AT_ONCE)
-        for rows in write_batches(self.kept, options, batch_writer(self.kept.events), self.lock.lost):
+        for rows in write_batches(self.kept, options, batch_writer, self.lock):
             self.done["rows"] += rows
             self.done["batches"] += 1
             self._tidy()
@@ -240,22 +238,15 @@ class _Run:
 
     def compact(self) -> None:
         """Forgets what is too old, and makes large files of small ones; what comes meanwhile is not touched."""
+        self.lock.check()
         self.let_go = tuple(retention.forget(self.kept, self._known.values()))
         self.forgotten += sum(each.transitions for each in self.let_go)
         if not self.compacting:
             return
         of_state = self.session, f"{self.kept.path}/state", OF_STATES
-        self.compacted += compact(self.kept, versions.closed(*of_state))
+        self.compacted += compact(self.kept, versions.closed(*of_state), check=self.lock.check)
         if notes.are_many(self.kept):
             notes.tidy(self.kept, versions.recorded(*of_state))
-
-
-def _sweep(kept: Archive) -> None:
-    """Removes what a job that was killed has left; nothing over Spark Connect: it cannot delete folders."""
-    if seen_here(kept.session):
-        for name in folders(kept.session, kept.events):
-            if name.startswith(STAGING):
-                remove(kept.session, f"{kept.events}/{name}")
 
 
 def batch_writer(events: str) -> Callable[[DataFrame, int], None]:

@@ -100,8 +100,7 @@ def erase(
     progress: Progress = QUIET,
 ) -> Erased:
     """Erases messages with these ids, and those with these slot bases, from the topics of ``options`` (and their
-    groups; all without any) in the archive at ``path``, and what reports of the namespace in the folder ``reports``
-    say of them.
+    groups; all without any) in the archive at ``path``, and what reports in the folder ``reports`` say of them.
 
     Raises `PipelineError`; `ConfigurationError` where nothing is named.
     """
@@ -110,22 +109,29 @@ def erase(
     if not seen_here(session):
         raise PipelineError("nothing is erased over Spark Connect: it cannot delete folders")
     session.dataSource.register(JournalSource)
-    with ArchiveLock(options), RestoreLock(options, wait_ms=0), plain_errors("erasing stopped"):
+    with ArchiveLock(options) as one, RestoreLock(options, wait_ms=0) as other, plain_errors("erasing stopped"):
         kept = Archive(session, path)
         data_set.check(options, kept)
         if not dry_run:
             end_all(kept, options.namespace)
-        return _Run(session, options, kept.pinned(), progress, reports).run(ids, slot_bases, reason, dry_run=dry_run)
+        run = _Run(session, options, kept.pinned(), progress, reports, (one, other))
+        return run.run(ids, slot_bases, reason, dry_run=dry_run)
 
 
 class _Run:
     """One job, while nobody else writes to the archive."""
 
     def __init__(
-        self, session: SparkSession, options: SourceOptions, kept: Archive, progress: Progress, reports: str | None
+        self,
+        session: SparkSession,
+        options: SourceOptions,
+        kept: Archive,
+        progress: Progress,
+        reports: str | None,
+        locks: Collection[ArchiveLock],
     ) -> None:
         self._session, self._options, self._kept, self._progress = session, options, kept, progress
-        self._reports = reports
+        self._reports, self._locks = reports, locks
         self._slots: dict[tuple[str, bytes], set[int]] = {}
         """Of messages that are named by a slot basis: the same id in another slot is somebody else's."""
 
@@ -160,6 +166,7 @@ class _Run:
         with self._progress.stage("rewrite", self._session):
             notes = redacted.write(self._kept, days, self._marked(frame, gone), name) if days else []
             begun = None
+            self._check()
             if days or counted.open:
                 begun = erasures.begin(
                     *(self._session, self._kept.path, reason, gone.messages or named, len(days), tellers),
@@ -173,6 +180,7 @@ class _Run:
             of_gone, of_tellers = _matching(frame), _matching(self._messages(tellers))
             forget(live, None, of_gone, contents)
             if notes:
+                self._check()  # else the next job ends what has begun
                 redacted.commit(self._kept, notes)
         with self._progress.stage("remove", self._session):
             if begun:
@@ -186,6 +194,11 @@ class _Run:
             if begun:
                 erasures.end(self._session, self._kept.path, begun, counted.transitions)
         return replace(counted, record=begun.name if begun else None)
+
+    def _check(self) -> None:
+        """Raises `PipelineError` where another job has the archive now: what that one merged or put back stays."""
+        for each in self._locks:
+            each.check()
 
     def _asked(
         self, rows: list[Any], others: frozenset[tuple[str, bytes]], ids: Collection[bytes], bases: Collection[bytes]
@@ -215,7 +228,10 @@ class _Run:
         places = {Place(row.topic, row.slot, bytes(row.id)) for row in rows} | {each.place for each in several}
         found = living(self._options, self._kept, places, asked)
         tell = [(each.place, each.gone) for each in several if each.place.message in found.messages] + found.news
-        busy = {each: Left(each[0], id_to_text(each[1]), "mention", _shown(place)) for place, each in sorted(tell)}
+        busy = {
+            each: Left(each[0], id_to_text(each[1]), "mention", f"{place.topic}: {id_to_text(place.id)}")
+            for place, each in sorted(tell)
+        }
         for each, why in found.messages.items():
             if each in asked.messages:
                 busy[each] = Left(each[0], id_to_text(each[1]), why)
@@ -281,7 +297,3 @@ class _Run:
 
 def _matching(several: DataFrame) -> Matching:
     return lambda rows, how: redacted.of_messages(rows, several, how)
-
-
-def _shown(place: Place) -> str:
-    return f"{place.topic}: {id_to_text(place.id)}"

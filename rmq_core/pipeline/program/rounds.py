@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from rmq_core.pipeline.archive import erasures
 from rmq_core.pipeline.archive.archived import Archive
-from rmq_core.pipeline.files import seen_here
+from rmq_core.pipeline.files import seen_here, write_text
 from rmq_core.pipeline.jobs.look import Look, look
 from rmq_core.pipeline.jobs.reconcile import Inputs, reconcile
 from rmq_core.pipeline.jobs.report import SUMMARY, TABLES, name_of_run
@@ -78,7 +78,7 @@ class Rounds:
     def reconcile(self, inputs: Inputs, progress: Progress = QUIET) -> dict[str, Any]:
         """As `reconcile.reconcile`. Where nothing has moved since the last run, the report is that one's, and its
         summary says so in ``same_as``. Raises `PipelineError`."""
-        return self.reconcile_news(inputs, progress) or _again(inputs, self._last[_kind(inputs)].summary)
+        return self.reconcile_news(inputs, progress) or _again(self._session, inputs, self._last[_kind(inputs)].summary)
 
     def whole_in_s(self, inputs: Inputs) -> float:
         """How long until everything is compared, whatever moves; without end where there was no run yet."""
@@ -160,7 +160,7 @@ def _folder(inputs: Inputs) -> Path:
     return Path(inputs.reports.removeprefix("file://"))
 
 
-def _again(inputs: Inputs, last: dict[str, Any]) -> dict[str, Any]:
+def _again(session: SparkSession, inputs: Inputs, last: dict[str, Any]) -> dict[str, Any]:
     """The last report under another name; written as a report is, its summary last."""
     run, now_ms = inputs.run or name_of_run(), int(time.time() * 1000)
     before, folder = _folder(inputs) / last["run"], _folder(inputs) / run
@@ -173,5 +173,5 @@ def _again(inputs: Inputs, last: dict[str, Any]) -> dict[str, Any]:
         **{"compared_with": last["run"], "changes": same},
         "read": last["read"] | {"events": 0, "events_known": every, "looked_up": 0, "from_scratch": {}, "closed": None},
     }
-    (folder / SUMMARY).write_text(json.dumps(summary, indent=1), encoding="utf-8")
+    write_text(session, f"{inputs.reports}/{run}/{SUMMARY}", json.dumps(summary, indent=1))
     return summary

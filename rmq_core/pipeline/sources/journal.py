@@ -9,6 +9,7 @@ journals may be trimmed.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rmq_core.client.rmq import RMQ
@@ -212,8 +213,12 @@ class JournalStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return bounded(connection, self.options, start, moved)
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
-        """See `plan`."""
-        return plan(self.options, self.options.journaled(), start, end)
+        """See `plan`. A batch that was begun may be of more topics than are asked for now: it is read as it was begun,
+        for what lies before its end nobody looks at again."""
+        topics = self.options.journaled()
+        if {topic for topic, ends in end.items() if ends != start.get(topic, {})} - {topic.name for topic in topics}:
+            topics = replace(self.options, topics=()).journaled()
+        return plan(self.options, topics, start, end)
 
     def read(self, partition: InputPartition) -> Iterator[pyarrow.RecordBatch]:
         """See `read_ranges`."""
