@@ -2,8 +2,8 @@
 
 A request is a line of JSON on standard input: ``arguments``, as a command line has them, and ``log``, the file for what
 would be on standard error. The answer is what the command prints, and then a line with its exit code: ``{"ended": 0}``,
-and ``"last": true`` where it takes no more requests, for Spark is ending: that takes a while. At the end of the input it
-ends.
+and ``"last": true`` where it takes no more requests, for Spark is ending, which takes a while. At the end of the input
+it ends.
 """
 
 from __future__ import annotations
