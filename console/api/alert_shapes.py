@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from ninja import Schema
 from pydantic import AfterValidator, Field
 
-from console.api.http.schemas import Name, NeededReason, Reason, Strict, Text
+from console.api.http.schemas import Name, Reason, Strict, Text
 from rmq_core.model.text import check_text
 
 SeverityWord = Literal["critical", "warning", "info"]
@@ -155,4 +155,4 @@ class SilenceBody(Strict):
     rule: Text = Field("", max_length=60)
     topics: Patterns = "*"
     for_ms: int = Field(ge=1, le=90 * 86_400_000)
-    reason: NeededReason
+    reason: str = Field(min_length=1, max_length=500)

@@ -97,6 +97,8 @@ def test_rows_are_listed_retried_and_discarded(shop: Shop) -> None:
     for wrong in (["retry"], ["retry", "1", "--all-parked"]):
         with pytest.raises(CommandError, match="by their numbers"):
             said(*wrong, "--database", shop.alias)
+    with pytest.raises(CommandError, match="says nothing"):
+        said("discard", str(one), "--reason", "\u200b\u2800", "--database", shop.alias)
     assert "discarded: 1" in said("discard", str(one), "--reason", "no such topic", "--database", shop.alias)
     shop.topic("unborn")
     assert "again: 1" in said("retry", "--all-parked", "--topic", "unborn", "--database", shop.alias)

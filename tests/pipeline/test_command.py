@@ -19,6 +19,7 @@ def test_what_cannot_be_done_is_said_in_a_sentence(tmp_path: Path, capsys: pytes
         (["restore", "--archive", "x", "--url", "http://x"], "unknown Redis URL scheme 'http'"),
         (["erase", "--archive", "x", "--reason", "y"], "name what to erase: --id, --ids, --slot-basis or --slot-bases"),
         (["erase", "--archive", "x", "--id", "a"], "--reason is missing: why, for the record"),
+        (["erase", "--archive", "x", "--id", "a", "--reason", "\u200b"], "--reason is missing: why, for the record"),
         (
             ["archive", "--archive", "x", "--slots-per-partition", "0"],
             "slots_per_partition must be a whole number from",

@@ -80,6 +80,22 @@ def test_a_problem_has_room_for_its_words(open_page: Open, queue: Queue, topic: 
     assert box and box["width"] >= 180
 
 
+LONG_LABEL = """() => {
+  const pairs = document.createElement("dl");
+  pairs.className = "rc-pairs";
+  const label = "Nothing is said of, for their journal is off";
+  pairs.innerHTML = `<dt>${label}</dt><dd>orders</dd><dt>Who</dt><dd>2026-11-28 23:22:02 UTC</dd>`;
+  document.querySelector("#rc-page").append(pairs);
+  return [...pairs.querySelectorAll("dd")].map((each) => each.getBoundingClientRect().width / pairs.clientWidth);
+}"""
+
+
+def test_a_long_label_leaves_its_value_room(open_page: Open, topic: str) -> None:
+    page = open_page(f"/topics/{topic}/", viewport=NARROW)
+    expect(page.locator("#rc-page .rc-card:visible").first).to_be_visible()
+    assert min(page.evaluate(LONG_LABEL)) > 0.45
+
+
 @pytest.mark.parametrize("size", [NARROW, USUAL], ids=["narrow", "usual"])
 def test_no_field_has_the_focus_under_the_bar_of_the_form(open_page: Open, topic: str, size: dict[str, int]) -> None:
     page = open_page(f"/topics/{topic}/definition/", "admin", viewport=size)
