@@ -29,7 +29,7 @@ try:
 except ImportError:  # `make venv` was not run since it is among what the tests need
     pymysql = None  # type: ignore[assignment]
 
-LEASE_MS = 5_000
+LEASE_MS = 60_000
 FAST_POSTGRES: dict[str, str | int] = {"fsync": "off", "synchronous_commit": "off", "shared_buffers": "32MB"}
 FAST_MARIADB: dict[str, str | int] = {
     "innodb-flush-log-at-trx-commit": 0,
