@@ -12,7 +12,7 @@ import pytest
 from rmq_core import RMQ
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.errors import PipelineError
-from rmq_core.pipeline.archive import compaction, erasures, redacted
+from rmq_core.pipeline.archive import batches, compaction, erasures, redacted
 from rmq_core.pipeline.archive.archived import Archive
 from rmq_core.pipeline.archive.lock import ArchiveLock
 from rmq_core.pipeline.archive_files import archive_files
@@ -76,8 +76,8 @@ def test_what_lost_its_files_takes_no_place(spark: Any, client: RMQ, frozen: Any
     """The other one found them unfinished, and swept them away: to Spark such a task has written nothing."""
     path, wanted = str(tmp_path / "archive"), transitions(client)
 
-    def sweep(batches: Iterator[Any]) -> Iterator[Any]:
-        yield from batches
+    def sweep(several: Iterator[Any]) -> Iterator[Any]:
+        yield from several
         for folder in Path(path).glob("events/.spark-staging-*"):
             shutil.rmtree(folder)
 
@@ -87,6 +87,25 @@ def test_what_lost_its_files_takes_no_place(spark: Any, client: RMQ, frozen: Any
         return spark.createDataFrame(read, batch.schema).mapInArrow(sweep, batch.schema)
 
     frozen(path, read_all)
+    exactly(rows(Archive(spark, path).read()), wanted)
+
+
+def test_it_is_told_so_also_while_it_puts_files_into_place(
+    spark: Any, client: RMQ, frozen: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, wanted, put, others = str(tmp_path / "archive"), transitions(client), batches._put, list[Meanwhile]()
+
+    def slow(*given: Any) -> None:
+        if others:
+            others.pop()()
+        put(*given)
+
+    def noted(batch: Any, meanwhile: Meanwhile) -> Any:
+        others.append(meanwhile)
+        return batch
+
+    monkeypatch.setattr(batches, "_put", slow)
+    frozen(path, noted)
     exactly(rows(Archive(spark, path).read()), wanted)
 
 

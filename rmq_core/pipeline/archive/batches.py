@@ -99,13 +99,21 @@ def _staging(kept: Archive, number: int, lock: ArchiveLock) -> Iterator[str]:
     try:
         yield folder
         lock.check()
-        if MARK not in files(kept.session, folder):
-            raise PipelineError(LOST)
+        _check_mark(kept, folder)
         found = {path.rpartition("/")[0] for path, _, _ in tree(kept.session, folder)}
         for place in sorted(each for each in found if each.startswith("topic=")):
             _put(kept, number, folder, place)
+    except Exception:
+        _check_mark(kept, folder)  # whatever went wrong follows from that
+        raise
     finally:
         remove(kept.session, folder)
+
+
+def _check_mark(kept: Archive, folder: str) -> None:
+    """Raises `PipelineError` where the folder was swept away by one that had the lease, and may have given it back."""
+    if MARK not in files(kept.session, folder):
+        raise PipelineError(LOST)
 
 
 def _put(kept: Archive, number: int, folder: str, place: str) -> None:
