@@ -14,7 +14,7 @@ from rmq_core.pipeline.archive.archived import Archive
 from rmq_core.pipeline.jobs import archive as archiving
 from rmq_core.pipeline.jobs.archive import archive, batch_writer
 from rmq_core.pipeline.sources.options import SourceOptions
-from tests.pipeline.journal_rows import be_busy, exactly, more, rows, transitions
+from tests.pipeline.journal_rows import be_busy, exactly, rows, transitions
 from tests.support.waiting import wait_until
 
 
@@ -57,38 +57,3 @@ def test_a_killed_run_does_one_batch_again_at_most(
     assert done.rows == len(wanted) - len(found)
     exactly(rows(kept.read()), wanted)
     assert transitions(client) == set()
-
-
-@pytest.mark.parametrize("begins_with_a_stream", [True, False])
-def test_a_stream_and_this_process_take_turns(
-    spark: Any, client: RMQ, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, begins_with_a_stream: bool
-) -> None:
-    """As of an archive of an earlier release; each second batch is begun by one of them, and ended by the other."""
-    be_busy(client)
-    options = SourceOptions(client.target.url, client.keyspace.namespace, (), 2, 1_000)
-    kept, wanted = Archive(spark, str(tmp_path / "archive")), set[tuple[Any, ...]]()
-
-    def dying(events: str) -> Any:
-        def write(batch: Any, number: int) -> None:
-            batch_writer(events)(batch.limit(2), number)
-            raise RuntimeError("killed in the middle of writing")
-
-        return write
-
-    def runs(by_stream: bool) -> None:
-        monkeypatch.setattr(archiving, "seen_here", lambda session: not by_stream)
-        archive(spark, options, kept.path, compacting=False)
-
-    for turn in range(4):
-        more(client, turn)
-        wanted |= transitions(client)
-        by_stream = begins_with_a_stream != bool(turn % 2)
-        if turn > 1:
-            with monkeypatch.context() as killed, pytest.raises(PipelineError, match="killed in the middle"):
-                killed.setattr(archiving, "batch_writer", dying)
-                runs(by_stream)
-            assert kept.last_committed() == turn - 1
-            by_stream = not by_stream
-        runs(by_stream)
-        assert kept.last_committed() == turn and transitions(client) == set()
-        exactly(rows(kept.read()), wanted)

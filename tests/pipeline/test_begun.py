@@ -122,3 +122,17 @@ def test_streams_and_jobs_take_turns(
     for act in (streamed, ours):
         then(act)
     assert not list((tmp_path / "archive").glob("events/.spark-staging-*"))
+
+
+@pytest.mark.parametrize("left", ["", 'v1\n{"batchWatermarkMs":0,"conf":{}}', 'v1\n{}\n{"work": {"0'])
+def test_a_batch_whose_end_did_not_reach_the_disk_begins_anew(
+    spark: Any, client: RMQ, ours: Callable[..., None], tmp_path: Path, left: str
+) -> None:
+    path, wanted = str(tmp_path / "archive"), transitions(client)
+    with pytest.raises(PipelineError, match="the archive stopped"):
+        ours(path, killed)
+    (tmp_path / "archive" / "checkpoint" / "offsets" / "0").write_text(left)
+    more(client, 1)
+    wanted |= transitions(client)
+    ours(path)
+    exactly(rows(Archive(spark, path).read()), wanted)

@@ -31,21 +31,35 @@ _FORM = "v1"
 
 def read_offsets(lines: list[str], path: str) -> Offsets:
     """Of a file in ``offsets``. Raises `PipelineError`."""
-    try:
-        found: Offsets = json.loads(lines[-1])
-    except (IndexError, ValueError) as error:
+    found = _parsed(lines)
+    if found is None:
         raise PipelineError(
-            f"a batch of the archive was begun, but {path}, which says how far it came, is empty, damaged or gone:"
+            f"a batch of the archive is whole, but {path}, which says how far it came, is empty, damaged or gone:"
             " bring it back from a backup"
-        ) from error
+        )
     return found
 
 
+def _parsed(lines: list[str]) -> Offsets | None:
+    try:
+        _, _, last = lines
+        found: Offsets = json.loads(last)
+        return found if all(isinstance(slots, dict) for slots in found.values()) else None
+    except (ValueError, AttributeError):
+        return None
+
+
 def begun(session: SparkSession, path: str, number: int) -> Offsets | None:
-    """Where a batch ends that was begun; None: it was not."""
+    """Where a batch ends that was begun; None: it was not, or the machine went down before that was on its disk. Then
+    it may end anywhere, for nothing of it counts yet."""
     file = f"{path}/offsets/{number}"
     text = read_text(session, file)
-    return None if text is None else read_offsets([line for line in text.split("\n") if line], file)
+    if text is None:
+        return None
+    found = _parsed([line for line in text.split("\n") if line])
+    if found is None:
+        remove(session, file)
+    return found
 
 
 def begin(session: SparkSession, path: str, number: int, end: Offsets) -> bool:
