@@ -176,7 +176,8 @@ def _without_followers(database: str, found: list[Row], lease: str, now_ms: int)
 def _wake(rows: QuerySet[OutboxMessage], lanes: Iterable[int], up_to: int, now_ms: int) -> int:
     """Rows of lanes, up to that id, that are only put back behind a lease."""
     put_back = rows.filter(state=State.WAITING, lane__in=lanes, pk__lte=up_to, tries=0, leased_until_ms__lte=now_ms)
-    return put_back.filter(at_ms__gt=now_ms, at_ms__lte=now_ms + BEHIND_A_LEASE_MS).update(at_ms=0)
+    # Those whose pause is over by now, too: else the rows of their lane that never had one came first, time and again.
+    return put_back.filter(at_ms__gt=0, at_ms__lte=now_ms + BEHIND_A_LEASE_MS).update(at_ms=0)
 
 
 def _anything_before(database: str, row: Row, lease: str) -> bool:

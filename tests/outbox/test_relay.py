@@ -78,13 +78,16 @@ def test_nothing_overtakes_a_row_that_another_relay_sends(shop: Shop) -> None:
     assert contents(claim(shop)) == ["2", "3"]
 
 
-def test_what_was_put_back_behind_a_lease_is_taken_as_soon_as_that_is_over(shop: Shop) -> None:
-    """Several relays at a few busy lanes: who is done goes on at once, whatever others have put back meanwhile."""
+@pytest.mark.parametrize("passes_ms", [0, claiming.BEHIND_A_LEASE_MS])
+def test_what_was_put_back_behind_a_lease_is_taken_as_soon_as_that_is_over(shop: Shop, passes_ms: int) -> None:
+    """Several relays at a few busy lanes: who is done goes on at once, whatever others have put back meanwhile, and
+    however long ago."""
     write(shop, *"123456", lane="one")
     for expected in (["1", "2"], ["3", "4"]):
         first = claim(shop, most=2)
         assert contents(first) == expected
         assert contents(claim(shop, most=1)) == []
+        shop.let_pass(passes_ms)
         claiming.sent(first, [row.id for row in first.rows], keep=True)
     assert contents(claim(shop)) == ["5", "6"]
 
