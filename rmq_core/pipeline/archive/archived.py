@@ -2,7 +2,7 @@
 
 ::
 
-    <archive>/events/topic=<t>/date=<yyyy-mm-dd>/batch=<n>/*.parquet        one micro-batch of the stream
+    <archive>/events/topic=<t>/date=<yyyy-mm-dd>/batch=<n>/*.parquet        one batch (`batches`)
     <archive>/events/topic=<t>/date=<yyyy-mm-dd>/batch=<first>-<last>/…     several, compacted
     <archive>/compacted/*.json                                              which of the latter count
     <archive>/checkpoint/                                               how far it came (`checkpoint`)

@@ -29,7 +29,9 @@ STAGING = ".spark-staging-"
 """Where a batch is until it is whole, as Spark calls its own; one that is there before a job begins is of one that was
 killed."""
 MARK = "_begun"
+"""In it, as long as nobody has swept it away."""
 REPLACED = "_replaced"
+"""In it, what one that was killed had put into place already."""
 
 Writer = Callable[["DataFrame", int], None]
 

@@ -1,7 +1,7 @@
 """Journals → Parquet: a job that neither loses nor doubles anything.
 
-A batch overwrites folders of its own number, so one that was killed half-way is written again, equal, from the offsets
-in the checkpoint; readers look only at batches whose commit is in the checkpoint. Only behind those the journals are
+A batch that was killed half-way is written again, equal, from the offsets in the checkpoint, and takes the place of what
+was left of it; readers look only at batches whose commit is in the checkpoint. Only behind those the journals are
 trimmed. Over Spark Connect, where this process does not see the checkpoint, a stream of Spark's writes them.
 """
 
