@@ -1,8 +1,8 @@
 """Journals → Parquet: a job that neither loses nor doubles anything.
 
-A batch that was killed half-way is written again, equal, from the offsets in the checkpoint, and takes the place of what
-was left of it; readers look only at batches whose commit is in the checkpoint. Only behind those the journals are
-trimmed. Over Spark Connect, where this process does not see the checkpoint, a stream of Spark's writes them.
+A batch that was killed half-way is written again, equal, from the offsets in the checkpoint, in place of what was left
+of it; readers look only at batches whose commit is in the checkpoint. Only behind those the journals are trimmed. Over
+Spark Connect, where this process does not see the checkpoint, a stream of Spark's writes them.
 """
 
 from __future__ import annotations
