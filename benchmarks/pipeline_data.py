@@ -49,6 +49,8 @@ TAKE = 125
 AN_ENTRY = 100
 """So many messages in an entry of the past."""
 PRIORITY = 20
+AT_ONCE = 10_000_000
+"""So many messages are sent before they are archived: until then a server holds their journals, too."""
 LOADED_WITHIN_S = 900.0
 WARM_UP = (1_000, 3_000)
 """Messages open, and new transitions, of data so small that Spark only gets to know the work."""
@@ -119,8 +121,10 @@ def prepared(session: SparkSession, folder: Path, waiting: int, new: int) -> Pre
             client.define(replace(plain, name="open", journal=Journal.FULL))
             work = client.define(plain)
             archive(session, inputs.options, f"{now}/archive", compacting=False)
-            client.send_many("open", (PriorityMessage(f"open-{i:08d}", priority=PRIORITY) for i in range(waiting)))
-            archive(session, inputs.options, f"{now}/archive", compacting=False)
+            for start in range(0, waiting, AT_ONCE):
+                several = range(start, min(start + AT_ONCE, waiting))
+                client.send_many("open", (PriorityMessage(f"open-{i:08d}", priority=PRIORITY) for i in several))
+                archive(session, inputs.options, f"{now}/archive", compacting=False)
             reconciled(session, inputs)
             done(client, work, new)
         with server.client(socket_timeout=LOADED_WITHIN_S) as bare:
