@@ -16,6 +16,7 @@ from rmq_core.pipeline.history.carried import Closing
 from rmq_core.pipeline.history.copies import traced
 from rmq_core.pipeline.history.hot import in_pieces
 from rmq_core.pipeline.history.impossible import Wrongs, wrongs
+from rmq_core.pipeline.history.in_order import Slots
 from rmq_core.pipeline.history.ordered import whole_messages
 from rmq_core.pipeline.history.outcome import batch, messages, names_of
 from rmq_core.pipeline.history.rows import Rows, first_rows
@@ -35,22 +36,26 @@ HOT, PIECE = 100_000, 100_000
 
 
 def histories(
-    batches: Iterable[pyarrow.RecordBatch], closing: Closing | None = None, hot: int = HOT, piece: int = PIECE
+    batches: Iterable[pyarrow.RecordBatch],
+    closing: Closing | None = None,
+    hot: int = HOT,
+    piece: int = PIECE,
+    slots: Slots | None = None,
 ) -> Iterator[pyarrow.RecordBatch]:
-    """Rows as `ordered.whole_messages` reads them → rows of `schemas.HISTORIES`."""
+    """Rows as `ordered.whole_messages` reads them → rows of `schemas.HISTORIES`. ``slots``: see `outcome.messages`."""
     for found in whole_messages(batches, hot):
         if isinstance(found, Sorter):
             yield from in_pieces(found.pieces(piece), closing)
         else:
-            yield from _judge(found, closing)
+            yield from _judge(found, closing, slots)
 
 
-def judge(closing: Closing | None) -> Any:
+def judge(closing: Closing | None, slots: Slots | None = None) -> Any:
     """`histories`, as Spark calls it."""
-    return partial(histories, closing=closing, hot=HOT, piece=PIECE)
+    return partial(histories, closing=closing, hot=HOT, piece=PIECE, slots=slots)
 
 
-def _judge(table: Any, closing: Closing | None) -> Iterator[pyarrow.RecordBatch]:
+def _judge(table: Any, closing: Closing | None, slots: Slots | None) -> Iterator[pyarrow.RecordBatch]:
     import numpy as np
 
     current = carried.newest(table, first_rows(table))
@@ -71,7 +76,7 @@ def _judge(table: Any, closing: Closing | None) -> Iterator[pyarrow.RecordBatch]
     seen = rows.only(~rows.later)
     same = seen is rows
     traces = traced(seen)
-    yield from messages(seen, wrong if same else wrongs(seen), traces, doubtful[~rows.later][seen.starts])
+    yield from messages(seen, wrong if same else wrongs(seen), traces, doubtful[~rows.later][seen.starts], slots)
     if not same and unsure.any():  # what is not judged may yet need a look at the archive
         yield batch(names_of(rows, unsure) | {"unsure": np.ones(unsure.sum(), dtype=bool)})
     if closing is not None:

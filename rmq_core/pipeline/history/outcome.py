@@ -9,6 +9,7 @@ from rmq_core.journal.entries import EVENTS
 from rmq_core.pipeline.history import carried
 from rmq_core.pipeline.history.copies import Trace, columns_of
 from rmq_core.pipeline.history.impossible import Wrongs, as_struct
+from rmq_core.pipeline.history.in_order import Slots, in_order
 from rmq_core.pipeline.history.rows import Rows
 from rmq_core.pipeline.history.steps import LETTERS_BY_BITS, LIVE, NAMES, STEP_BITS, tables
 from rmq_core.pipeline.schemas import COPIES, HISTORIES, NO_CONTENT, OWN_CONTENT, PARTS, POOLED, SCORED, arrow
@@ -25,8 +26,11 @@ def names_of(rows: Rows, which: Any) -> dict[str, Any]:
     return {name: rows.table[name].combine_chunks().take(at) for name in ("topic", "slot", "id")}
 
 
-def messages(rows: Rows, wrong: Wrongs, traces: dict[str, Trace], unsure: Any) -> Iterator[pyarrow.RecordBatch]:
-    """Those messages of which something is left or wrong; of the others, only the times count."""
+def messages(
+    rows: Rows, wrong: Wrongs, traces: dict[str, Trace], unsure: Any, slots: Slots | None = None
+) -> Iterator[pyarrow.RecordBatch]:
+    """Those messages of which something is left or wrong; of the others, only the times count. ``slots``: what is left
+    and plainly in order there is not wanted, either (`in_order`)."""
     import numpy as np
     import pyarrow as pa
 
@@ -54,8 +58,11 @@ def messages(rows: Rows, wrong: Wrongs, traces: dict[str, Trace], unsure: Any) -
     left = [(rows.copies_left[copy] > 0) & (end >= 0) for copy in COPIES]
     noted = [columns[name].is_valid() for name in ("wrong", "in_store", "in_retry", "in_prepare", "in_dead")]
     seen = [np.asarray(each) for each in (*noted, columns["has_body"], columns["has_failed"])]
-    kept = pa.array(np.logical_or.reduce([*left, *seen, unsure]))
-    yield batch({name: column.filter(kept) for name, column in columns.items()})
+    kept = np.logical_or.reduce([*left, *seen, unsure])
+    if slots is not None:
+        kept &= ~in_order(columns, slots)
+    if kept.any():
+        yield batch({name: column.filter(pa.array(kept)) for name, column in columns.items()})
 
 
 def batch(columns: dict[str, Any]) -> pyarrow.RecordBatch:

@@ -10,6 +10,7 @@ from rmq_core.journal.entries import MARKS as OF_JOURNALS
 from rmq_core.journal.entries import PLACES
 from rmq_core.pipeline.history.carried import Closing
 from rmq_core.pipeline.history.histories import judge
+from rmq_core.pipeline.history.in_order import Slots
 from rmq_core.pipeline.history.steps import (
     FLAG_BITS,
     LATER,
@@ -39,12 +40,13 @@ def replay(
     snapshot: DataFrame | None = None,
     carried: DataFrame | None = None,
     closing: Closing | None = None,
+    slots: Slots | None = None,
 ) -> DataFrame:
     """The messages of the events and the snapshot: `schemas.HISTORIES`. One shuffle, one sort. Needs ``life``.
 
     Further columns of the events, false where there are none: ``archived``: an archive holds it, so that it is carried
     into the next closing state; ``later``: what it did is not judged; ``old``: a closing state covers it. ``carried``:
-    what that knows of the messages (`schemas.STEPS`).
+    what that knows of the messages (`schemas.STEPS`). ``slots``: messages that are plainly in order there are left out.
     """
     from pyspark.sql import functions as F
 
@@ -55,7 +57,7 @@ def replay(
         rows = rows.unionByName(carried)
     names = [name for name, _, _ in STEPS]
     hashed = rows.select(F.xxhash64(*MESSAGE).alias("hash"), *names).repartition("hash")
-    return hashed.sortWithinPartitions("hash").mapInArrow(judge(closing), ddl(HISTORIES))
+    return hashed.sortWithinPartitions("hash").mapInArrow(judge(closing, slots), ddl(HISTORIES))
 
 
 def _steps(events: DataFrame) -> DataFrame:

@@ -13,6 +13,7 @@ from rmq_core.model.topic import Journal, Topic
 from rmq_core.pipeline.findings import gaps, verdicts
 from rmq_core.pipeline.history import accounts
 from rmq_core.pipeline.history.carried import Closing
+from rmq_core.pipeline.history.in_order import Slots
 from rmq_core.pipeline.history.replay import MESSAGE, SLOT, ms_of, replay
 from rmq_core.pipeline.reading import History, StoredTables
 from rmq_core.pipeline.schemas import COPIES
@@ -40,13 +41,15 @@ class Limits(Protocol):
 
 @dataclass
 class Judged:
-    """What the topics are judged by. ``readers``, ``reached``: see `gaps`."""
+    """What the topics are judged by. ``readers``, ``reached``: see `gaps`. ``every``: also messages that are plainly in
+    order are stored."""
 
     topics: list[Topic]
     limits: Limits
     kept: StoredTables
     readers: DataFrame | None = None
     reached: DataFrame | None = None
+    every: bool = True
 
 
 class Repeated(Exception):
@@ -66,6 +69,17 @@ def _defined(judged: Judged) -> list[tuple[str, str | None, bool, int]]:
         return topic.name, shape, topic.journal is not Journal.OFF, topic.created_ms
 
     return [row(topic) for topic in judged.topics]
+
+
+def _slots(judged: Judged, whole: DataFrame) -> Slots | None:
+    """What messages are left out by; None: all are wanted."""
+    if judged.every:
+        return None
+    lives = {(row.topic, row.slot): row.life for row in whole.select(*SLOT, "life").collect()}
+    within = {topic.name: None if topic.paused else judged.limits.overdue_ms for topic in judged.topics}
+    return Slots(
+        lives, within, frozenset(topic.name for topic in judged.topics if topic.kind.value in verdicts.OF_TIME)
+    )
 
 
 def judge(judged: Judged, snapshot: DataFrame, history: History) -> None:
@@ -93,7 +107,7 @@ def judge(judged: Judged, snapshot: DataFrame, history: History) -> None:
     defined_as = small(history.session, _defined(judged), gaps.DEFINED)
     holes = gaps.holes(slots, slot_ledgers, judged.readers, judged.reached, defined_as)
     holes = kept.keep("holes", gaps.forked(lively, holes, forks))
-    whole = kept.put(
+    whole = kept.keep(
         "whole",
         slots.where("complete")
         .join(slot_ledgers, [*SLOT])
@@ -116,9 +130,10 @@ def judge(judged: Judged, snapshot: DataFrame, history: History) -> None:
         return verdicts.suspicious(messages, whole, defined, judged.limits.stuck_ms, judged.limits.overdue_ms)
 
     carried = history.carried()
+    closing = state.closing if state else None
     queued = news.where(~F.col("topic").isin(streams))
     with light_rows(history.session):
-        messages = kept.write("messages", replay(queued, snapshot, carried, state.closing if state else None))
+        messages = kept.write("messages", replay(queued, snapshot, carried, closing, _slots(judged, whole)))
     suspects = kept.write_seldom("suspects", suspicious(messages.where("closing IS NULL")))
     if state is None or not state.known:
         return

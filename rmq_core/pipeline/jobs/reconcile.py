@@ -143,7 +143,7 @@ def _reported(
     settings = partial(few_rows, session) if is_little else nullcontext
     with settings():
         with progress.stage("replay", session):
-            judged = Judged(topics, inputs, kept, readers, reached)
+            judged = Judged(topics, inputs, kept, readers, reached, every=ledger is not None)
             found = _without_repetition(judged, snapshot, history, ledger)
         with progress.stage("findings", session):
             found, count = _held(found, kept, inputs, is_little=is_little, has_ledger=ledger is not None)
