@@ -24,7 +24,8 @@ from tests.pipeline.scenarios import SCENARIOS
 
 NOW = T0 + 10_000_000
 OVERDUE_MS, STUCK_MS = 900_000, 60_000
-KINDS = {"timed": "fixed-time", "ranked": "priority", "stopped": "fixed-time"}
+KINDS = {"timed": "fixed-time", "ranked": "priority", "stopped": "fixed-time", "of@group": "stream"}
+SCORES = {"ranked": (900, 3), "of@group": (LANE + 32, 3)}
 WHOLE, BROKEN = 0, 1  # slots: the journal of the second is not whole
 LIFE = 2
 
@@ -39,7 +40,7 @@ IN = ("in_store", "in_retry", "in_prepare", "in_dead")
 CHANGES: dict[str, tuple[Any, ...]] = {
     **dict.fromkeys(COPY, (None, 0, 1, 2)),
     **dict.fromkeys(IN, (None, 3, 900, NOW, (NOW + 5) * SHIFT + 1)),
-    **dict.fromkeys(("exact_store", "waiting_exact"), (None, 3.0, NOW + 0.5, LANE + 1.5, 899.5)),
+    **dict.fromkeys(("exact_store", "waiting_exact"), (None, 3.0, NOW + 0.5, LANE + 1.5, LANE + 31.5, 899.5)),
     **dict.fromkeys(("waiting_score", "dead_score", "in_flight_score"), (None, 3, 900, NOW)),
     **dict.fromkeys(("waiting_content", "dead_content", "in_flight_content"), (None, INLINE, 11, 12)),
     **dict.fromkeys(("body_hash", "dead_hash", "replaced_hash"), (None, INLINE, 11, 12)),
@@ -55,7 +56,7 @@ SEEDS = [int(seed) for seed in os.environ.get("PIPELINE_SEEDS", "1").split(",")]
 
 def well(random: Random, n: int) -> dict[str, Any]:
     """A message that is where it must be."""
-    topic = random.choice(sorted(KINDS))
+    topic = random.choice((*KINDS, "just now"))
     row = BLANK | {"topic": topic, "slot": random.choice((WHOLE, WHOLE, BROKEN)), "id": b"%d" % n}
     has_body, content = random.random() < 0.5, random.choice((None, 11))
     if random.random() < 0.3:
@@ -68,7 +69,7 @@ def well(random: Random, n: int) -> dict[str, Any]:
         failed = random.random() < 0.5
         row |= {"queue": "r", "in_retry": score, "waiting_score": score}
         return row | {"has_failed": failed, "waiting_failed_at": 5 if failed else None}
-    score = random.choice((900, 3)) if topic == "ranked" else random.choice((NOW, NOW - OVERDUE_MS, NOW + 5, 3))
+    score = random.choice(SCORES.get(topic, (NOW, NOW - OVERDUE_MS, NOW + 5, 3)))
     place = score - 0.25 if score > 16 else None
     lane = LANE + 3.5 if topic == "ranked" and random.random() < 0.3 else place
     return row | {"queue": "s", "in_store": score, "waiting_score": score, "exact_store": lane, "waiting_exact": place}
@@ -105,7 +106,9 @@ def test_the_same_is_suspected_whether_they_are_left_out_or_not(spark: Any, tmp_
 def test_of_what_is_left_out_there_is_nothing_to_say(spark: Any, seed: int) -> None:
     found = messages(Random(seed), 20_000)
     limits = {name: None if name == "stopped" else OVERDUE_MS for name in KINDS}
-    slots = Slots({(name, WHOLE): LIFE for name in KINDS}, limits, frozenset({"timed", "stopped"}))
+    slots = Slots(
+        {(name, WHOLE): LIFE for name in KINDS}, limits, frozenset({"timed", "stopped"}), frozenset({"ranked"})
+    )
     columns = {name: found.column(name) for name in found.schema.names}
     left_out = {row for row, out in zip(found.column("id").to_pylist(), in_order(columns, slots), strict=True) if out}
 

@@ -20,12 +20,13 @@ _NONE = -1
 @dataclass(frozen=True)
 class Slots:
     """What messages are judged by. ``lives``: the present one of each slot whose journal is whole, by topic and slot;
-    ``due_within_ms``: by topic, when what is due is overdue (None: never, it is paused); ``timed``: topics whose scores
-    are times."""
+    ``due_within_ms``: by topic, when what is due is overdue (None: never, it is paused); ``timed``, ``ranked``: topics
+    whose scores are times, or priorities."""
 
     lives: Mapping[tuple[str, int], int]
     due_within_ms: Mapping[str, int | None]
     timed: frozenset[str]
+    ranked: frozenset[str]
 
 
 def in_order(columns: Mapping[str, Any], slots: Slots) -> Any:
@@ -36,7 +37,7 @@ def in_order(columns: Mapping[str, Any], slots: Slots) -> Any:
     import numpy as np
 
     seen = _Seen(columns)
-    present, timed, due_within_ms = _of_slots(columns, slots)
+    present, timed, ranked, due_within_ms = _of_slots(columns, slots)
     in_store, in_retry, in_dead = (seen.has(f"in_{queue}") for queue in ("store", "retry", "dead"))
     store, retry = seen["in_store"], seen["in_retry"]
     due = np.where(in_retry, np.floor(retry / SHIFT), store)
@@ -48,7 +49,7 @@ def in_order(columns: Mapping[str, Any], slots: Slots) -> Any:
     place = np.where(seen.has("exact_store"), seen["exact_store"], store)
     own_place = np.where(seen.has("waiting_exact"), seen["waiting_exact"], seen["waiting_score"])
     # In the lane of a tenant it has another score.
-    same_place = (place == own_place) | (~timed & (place >= LANE))
+    same_place = (place == own_place) | (ranked & (place >= LANE))
     stored = in_store & ~in_retry & is_queue["s"] & (store == seen["waiting_score"]) & same_place
     retried = in_retry & ~in_store & is_queue["r"] & (retry == seen["waiting_score"])
     has_body = seen["has_body"]
@@ -97,15 +98,16 @@ class _Seen:
         return pc.equal(self.columns[name], value).fill_null(False).to_numpy(zero_copy_only=False)
 
 
-def _of_slots(columns: Mapping[str, Any], slots: Slots) -> tuple[Any, Any, Any]:
-    """Per message the present life of its slot (`_NONE`: its journal is not whole), whether its scores are times, and
-    when what is due is overdue (ms)."""
+def _of_slots(columns: Mapping[str, Any], slots: Slots) -> tuple[Any, Any, Any, Any]:
+    """Per message the present life of its slot (`_NONE`: its journal is not whole), whether its scores are times, or
+    priorities, and when what is due is overdue (ms)."""
     import numpy as np
 
     topics = columns["topic"].dictionary_encode()
     names, codes = topics.dictionary.to_pylist(), topics.indices.to_numpy().astype(np.int64)
     keys, which = np.unique((codes << 32) + columns["slot"].to_numpy(), return_inverse=True)
     lives = [slots.lives.get((names[key >> 32], key & 0xFFFFFFFF), _NONE) for key in keys.tolist()]
-    within = [np.inf if (ms := slots.due_within_ms[name]) is None else ms for name in names]
-    timed = [name in slots.timed for name in names]
-    return np.array(lives)[which], np.array(timed)[codes], np.array(within, dtype=float)[codes]
+    # Of a topic that was defined just now nothing is known, and nothing said.
+    within = [np.inf if (ms := slots.due_within_ms.get(name)) is None else ms for name in names]
+    kinds = (np.array([name in several for name in names])[codes] for several in (slots.timed, slots.ranked))
+    return np.array(lives)[which], *kinds, np.array(within, dtype=float)[codes]

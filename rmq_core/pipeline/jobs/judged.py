@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from rmq_core.model.topic import Journal, Topic
+from rmq_core.model.topic import Journal, Topic, TopicKind
 from rmq_core.pipeline.findings import gaps, verdicts
 from rmq_core.pipeline.history import accounts
 from rmq_core.pipeline.history.carried import Closing
@@ -77,9 +77,9 @@ def _slots(judged: Judged, whole: DataFrame) -> Slots | None:
         return None
     lives = {(row.topic, row.slot): row.life for row in whole.select(*SLOT, "life").collect()}
     within = {topic.name: None if topic.paused else judged.limits.overdue_ms for topic in judged.topics}
-    return Slots(
-        lives, within, frozenset(topic.name for topic in judged.topics if topic.kind.value in verdicts.OF_TIME)
-    )
+    timed = frozenset(topic.name for topic in judged.topics if topic.kind.value in verdicts.OF_TIME)
+    ranked = frozenset(topic.name for topic in judged.topics if topic.kind is TopicKind.PRIORITY)
+    return Slots(lives, within, timed, ranked)
 
 
 def judge(judged: Judged, snapshot: DataFrame, history: History) -> None:
