@@ -60,8 +60,8 @@ def well(random: Random, n: int) -> dict[str, Any]:
     row = BLANK | {"topic": topic, "slot": random.choice((WHOLE, WHOLE, BROKEN)), "id": b"%d" % n}
     has_body, content = random.random() < 0.5, random.choice((None, 11))
     if random.random() < 0.3:
-        row |= {"dead": 1, "in_dead": NOW, "dead_score": NOW, "dead_hash": content or 11, "dead_content": content}
-        return row
+        of_dead = content or random.choice((None, 11))
+        return row | {"dead": 1, "in_dead": NOW, "dead_score": NOW, "dead_hash": of_dead, "dead_content": content}
     row |= {"waiting": 1, "has_body": has_body, "body_hash": 11 if has_body else None}
     row |= {"waiting_content": (content if has_body else random.choice((None, INLINE)))}
     if random.random() < 0.3:
