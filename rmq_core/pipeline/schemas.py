@@ -151,7 +151,8 @@ HISTORIES: _Columns = (
     ("read_ms", "long", "int64"),
     *_OF_A_COPY,
 )
-"""One row per message that is somewhere, must be, or had a transition that could not have happened.
+"""One row per message that is somewhere, must be, or had a transition that could not have happened; those that are
+plainly in order may be left out (`in_order`).
 
 ``waiting``, ``in_flight``, ``dead``: copies after its last transition, whose ``event``, ``life`` and ``position``
 follow (null: there is none). ``wrong``: the first transition that could not have happened since the journal last

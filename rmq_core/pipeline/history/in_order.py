@@ -1,8 +1,8 @@
 """Messages that are plainly in order: where they must be, as they must be, and not overdue.
 
 Nearly all messages of a large queue are, and to hand each of them to Spark costs more than to judge it. So they are
-left out where they are judged. Whoever is not plainly in order may be all the same: that `verdicts.suspicious` says,
-and it would say nothing of any that is left out here.
+left out where they are judged. What is not plainly in order may be in order all the same: that `verdicts.suspicious`
+says, and it would say nothing of any that is left out here.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from rmq_core.model.scores import LANE, RETRIED_MAX, SHIFT
 from rmq_core.pipeline.schemas import INLINE
 
 _NONE = -1
+"""The life of a slot whose journal is not whole."""
 
 
 @dataclass(frozen=True)
