@@ -105,3 +105,10 @@ test("a refusal has the server's words, its fields, and ours where we have bette
   await assert.rejects(get("x"), { message: "You are signed out. Sign in in another tab, then go on here." });
   await assert.rejects(get("x"), { message: "500 Internal Server Error", code: "error" });
 });
+
+test("what only looks did nothing that could be done twice", async () => {
+  answers = [...cut(3), ...cut(3)];
+  const away = { code: "unreachable", message: "The server cannot be reached." };
+  await assert.rejects(post("topics/a/dead:requeue", { validate_only: true }), away);
+  await assert.rejects(put("topics/a", { validate_only: true }, {}, '"1"'), away);
+});

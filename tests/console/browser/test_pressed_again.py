@@ -127,3 +127,19 @@ def test_somebody_else_does_nothing_by_a_page_that_is_not_theirs(
     dialog.get_by_role("button", name="Pause topic").click()
     expect(dialog.get_by_role("alert")).to_contain_text("This page is older than your sign-in. Nothing was done")
     forgive(page, 403)
+
+
+def test_a_count_that_nobody_answered_is_asked_for_until_the_line_is_back(
+    open_page: Open, queue: Queue, topic: str
+) -> None:
+    queue.dead("one", topic=topic)
+    page = open_page(f"/topics/{topic}/dead/")
+    lose_answers(page, f"/topics/{topic}/dead:")
+    page.get_by_role("button", name="All matching").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("The server cannot be reached.")
+    dialog.get_by_label("Reason").fill("typed meanwhile")
+    find_answers(page)
+    expect(dialog).to_contain_text("1 message matches.")
+    expect(dialog.get_by_role("button", name="Start")).to_be_enabled()
+    expect(dialog.get_by_label("Reason")).to_have_value("typed meanwhile")

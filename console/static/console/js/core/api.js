@@ -177,7 +177,8 @@ export async function once(method, path, query, body, headers) {
   stopCaptured(method, path, query, body, headers);
   const url = address(path, query);
   const asked = JSON.stringify([method, url, body, headers]);
-  const begun = underWay.get(asked) ?? untilAnswered(asked, url, () => changing(method, body, headers));
+  const lost = { ...body, ...query }.validate_only ? AWAY : LOST;
+  const begun = underWay.get(asked) ?? untilAnswered(asked, url, () => changing(method, body, headers), lost);
   underWay.set(asked, begun);
   try {
     return await begun;
@@ -190,14 +191,15 @@ export async function once(method, path, query, body, headers) {
  * @param {string} asked
  * @param {string} url
  * @param {() => RequestInit} options
+ * @param {string} lost
  */
-async function untilAnswered(asked, url, options) {
+async function untilAnswered(asked, url, options, lost) {
   const known = unanswered.get(asked) ?? key();
   for (let left = TRIES - 1; ; left -= 1) {
     const ours = options();
     try {
       const keyed = { ...ours, headers: { "Idempotency-Key": known, ...ours.headers } };
-      const found = await answer(await reach(url, keyed, LOST), LOST);
+      const found = await answer(await reach(url, keyed, lost), lost);
       unanswered.delete(asked);
       return found;
     } catch (error) {
@@ -273,6 +275,9 @@ export const wrongFields = (/** @type {unknown} */ error) => (error instanceof A
 
 /** What kind of refusal it is; "" of what is none. */
 export const codeOf = (/** @type {unknown} */ error) => (error instanceof ApiError ? error.code : "");
+
+/** Whether nobody answered. */
+export const isAway = (/** @type {unknown} */ error) => codeOf(error) === "unreachable";
 
 /** Whether that is how an answer ends that nobody waits for any more. */
 export const isStopped = (/** @type {unknown} */ error) => error instanceof Error && error.name === "AbortError";
