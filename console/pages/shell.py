@@ -47,18 +47,27 @@ def console_page(view: View) -> View:
             return forbidden(request, error)
         except (BadRequest, UnknownTopic, InvalidMessage) as error:  # an old address, or one that somebody has changed
             name = kwargs.get("topic", "")
-            title, near = name or gettext("Not found"), _like(request, name) if isinstance(error, UnknownTopic) else []
-            return render_page(request, "console/missing.html", title, error=str(error), near=near, status=404)
+            title = _of_topic(name) or gettext("Not found")
+            words, near = str(error), []
+            if isinstance(error, UnknownTopic):
+                words = gettext("There is nothing of this name: it was deleted, or the address is mistyped.")
+                near = _like(request, name)
+            return render_page(request, "console/missing.html", title, error=words, near=near, status=404)
         except RMQError as error:
             heading = (
                 gettext("Redis cannot be used as it is")
                 if isinstance(error, ConfigurationError)
                 else gettext("Redis does not answer")
             )
-            title = kwargs.get("topic", "")
+            title = _of_topic(kwargs.get("topic", ""))
             return render_page(request, "console/away.html", title, heading=heading, error=str(error), status=503)
 
     return never_cache(require_safe(wrapped))
+
+
+def _of_topic(name: str) -> str:
+    """Not the name alone: the layout begins a title with a capital, and that would be another topic's name."""
+    return gettext("Topic %(name)s") % {"name": name} if name else ""
 
 
 def _like(request: HttpRequest, name: str) -> list[str]:

@@ -215,3 +215,5 @@ def test_a_mistyped_topic_leads_to_those_of_a_similar_name(queue: Queue, as_role
     answer = as_role("Viewer").get("/topics/oders/dead/")
     page = answer.content.decode()
     assert answer.status_code == 404 and 'href="/topics/orders/"' in page and 'href="/topics/mail/"' not in page
+    # In words for whoever follows a link, and by the name as it is written: a title begins with a capital.
+    assert "client.define" not in page and "There is nothing of this name" in page and "Topic oders" in page

@@ -11,7 +11,7 @@ from ninja.openapi.schema import REF_TEMPLATE
 
 from console.api.http.errors import PROBLEM
 from console.api.http.gate import OPEN
-from console.api.http.idempotency import HEADER
+from console.api.http.idempotency import HEADER, METHODS
 from console.api.http.schemas import Error
 
 ABOUT = """
@@ -24,7 +24,8 @@ session together with its CSRF token in `X-CSRFToken`. A token has a role, topic
 of RFC 9457, as `application/problem+json`. Quote `request_id` (also the header `X-Request-Id`, which you may set) when
 you ask about one.
 
-**Repeating.** Any POST may carry an `Idempotency-Key`: the same key and body get the same answer for 24 hours.
+**Repeating.** What changes something may carry an `Idempotency-Key`: the same key and body get the same answer for
+24 hours.
 
 **Limits.** A token with a rate sees it in `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset` (seconds)
 where it stands. Every GET has an `ETag` and takes `If-None-Match`.
@@ -105,7 +106,7 @@ def _complete_one(path: str, method: str, operation: dict[str, Any]) -> None:
         refusals |= {412, 428}
     for status in sorted(refusals):
         operation["responses"].setdefault(status, refusal(status))
-    if method == "post":
+    if method.upper() in METHODS:
         operation["parameters"] = [*operation.get("parameters", []), _KEY_PARAMETER]
     elif method == "get" and "application/json" in operation["responses"].get(200, {}).get("content", {}):
         operation["responses"].setdefault(304, {"description": "It is as the caller knows it"})

@@ -236,7 +236,7 @@ def _limited(request: HttpRequest, spent: Spent | None) -> HttpResponse | None:
 
 
 def _key_of(request: HttpRequest) -> str | None:
-    return request.headers.get(idempotency.HEADER) if request.method == "POST" else None
+    return request.headers.get(idempotency.HEADER) if request.method in idempotency.METHODS else None
 
 
 def _begin(request: HttpRequest, caller: Caller, key: str) -> KeptAnswer | HttpResponse:

@@ -1,4 +1,4 @@
-"""`Idempotency-Key`: a POST that is repeated gets the first answer again, for a day.
+"""`Idempotency-Key`: what changes something and is repeated gets the first answer again, for a day.
 
 The key is recorded before the request is worked on, so two of them at once cannot both run. Answers that a later
 try may change (503, 429, …) are not kept. What a process left unfinished may be tried again after `ABANDONED`.
@@ -18,11 +18,13 @@ from console.api.http.errors import ApiError
 from console.models import KeptAnswer
 
 HEADER = "Idempotency-Key"
+METHODS = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 KEPT_FOR = timedelta(hours=24)
 ABANDONED = timedelta(minutes=2)
 BODY_MAX = 1_048_576
 SWEPT_AT_ONCE = 200
 _KEY = re.compile(r"[\x21-\x7e]{1,200}")
+_CONDITIONS = ("If-Match", "If-None-Match")
 _KEPT_HEADERS = ("Content-Type", "Location", "ETag")
 _TRANSIENT = frozenset({401, 403, 409, 425, 429})
 
@@ -101,7 +103,8 @@ def _again(known: KeptAnswer) -> HttpResponse:
 
 
 def _fingerprint(request: HttpRequest) -> str:
-    parts = (request.method or "", request.get_full_path(), hashlib.sha256(request.body).hexdigest())
+    parts = [request.method or "", request.get_full_path(), hashlib.sha256(request.body).hexdigest()]
+    parts += [f"{name}: {request.headers[name]}" for name in _CONDITIONS if name in request.headers]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 

@@ -48,6 +48,22 @@ def test_another_request_with_the_key_is_refused(queue: Queue, operator: Caller)
     problem(operator.post("/topics/orders:take", MESSAGE, Idempotency_Key="k"), 422, "idempotency_key_reused")
 
 
+def test_all_that_changes_something_may_be_repeated(queue: Queue, caller: Callable[..., Caller]) -> None:
+    editor, admin = caller("Editor"), caller("Admin")
+    queue.topic()
+    version = editor.get("/topics/orders")["ETag"]
+    change = {"max_retries": 3}
+    first = editor("PUT", "/topics/orders", change, If_Match=version, Idempotency_Key="k")
+    again = editor("PUT", "/topics/orders", change, If_Match=version, Idempotency_Key="k")
+    assert (again.status_code, again.content, again["ETag"]) == (200, first.content, first["ETag"])
+    assert AuditEntry.objects.count() == 1
+    # The same change of another version is another one.
+    other = editor("PUT", "/topics/orders", change, If_Match=first["ETag"], Idempotency_Key="k")
+    problem(other, 422, "idempotency_key_reused")
+    for _ in range(2):
+        assert admin("DELETE", "/topics/orders?reason=gone", Idempotency_Key="gone").status_code == 200
+
+
 def test_keys_belong_to_their_caller(queue: Queue, caller: Callable[..., Caller]) -> None:
     queue.topic()
     for each in (caller("Operator"), caller("Operator")):

@@ -91,6 +91,21 @@ def test_a_message_is_checked_then_sent(open_page: Open, queue: Queue, topic: st
     expect(page.locator("#rc-message")).to_contain_text("sent it by hand")
 
 
+def test_what_was_typed_and_not_sent_does_not_go_with_the_page(open_page: Open, topic: str) -> None:
+    page = open_page(f"/topics/{topic}/send/")
+    asked: list[str] = []
+    page.on("dialog", lambda dialog: (asked.append(dialog.type), dialog.dismiss()))
+    page.get_by_label("Content", exact=True).press_sequentially("precious")
+    with page.expect_event("dialog"):
+        page.evaluate("setTimeout(() => location.reload())")
+    expect(page.get_by_label("Content", exact=True)).to_have_value("precious")
+    page.get_by_role("button", name="Send", exact=True).click()
+    expect(page.get_by_role("region", name="Result")).to_contain_text("1 sent")
+    with page.expect_navigation():
+        page.evaluate("setTimeout(() => location.reload())")
+    assert asked == ["beforeunload"]
+
+
 def test_many_lines_and_their_problems(open_page: Open, queue: Queue, topic: str) -> None:
     page = open_page(f"/topics/{topic}/send/?mode=lines")
     page.get_by_label(re.compile("^Contents")).fill("one\ntwo\n\nthree")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -107,3 +108,20 @@ def test_no_field_has_the_focus_under_the_bar_of_the_form(open_page: Open, topic
             hidden.append(page.evaluate("document.activeElement.outerHTML.slice(0, 80)"))
         page.keyboard.press("Tab")
     assert not hidden
+
+
+def test_colours_of_the_readers_keep_what_is_chosen_in_sight(open_page: Open, topic: str) -> None:
+    page = open_page(f"/topics/{topic}/", forced_colors="active")
+    tabs = page.get_by_role("navigation", name="Tabs")
+    look = "(link) => getComputedStyle(link).backgroundColor"
+    chosen, other = tabs.get_by_role("link", name="Live"), tabs.get_by_role("link", name="Slots")
+    assert chosen.evaluate(look) != other.evaluate(look)
+    assert page.locator(".rc-dot").evaluate("(dot) => getComputedStyle(dot).forcedColorAdjust") == "none"
+
+
+def test_a_long_figure_is_not_cut(open_page: Open, queue: Queue, topic: str) -> None:
+    queue.delayed("late", topic=topic, in_ms=-1_780_000)
+    page = open_page("/")
+    figure = page.locator(".rc-tile").filter(has_text="Due lag").locator(".rc-tile-value")
+    expect(figure).to_contain_text(re.compile(r"\d+ m \d+ s"))
+    assert figure.evaluate("(value) => value.scrollWidth <= value.clientWidth")

@@ -73,6 +73,15 @@ def test_a_message_and_a_slot_are_kept_in_the_address(open_page: Open, queue: Qu
     assert "message=" not in page.url
 
 
+def test_what_is_hostile_is_seen_as_it_is(open_page: Open, queue: Queue, topic: str) -> None:
+    queue.dead("two  blanks", topic=topic, error="\u202eKeyError")
+    page = open_page(f"/topics/{topic}/dead/")
+    row = page.locator(".rc-messages tbody tr")
+    expect(row).to_contain_text("\\u202eKeyError")
+    assert row.locator(".rc-id").inner_text() == "two  blanks"
+    expect(page.get_by_role("region", name="Clusters by error")).to_contain_text("\\u202eKeyError")
+
+
 def test_a_search_is_stopped_and_goes_on(open_page: Open, queue: Queue, topic: str) -> None:
     due = queue.inspector.now_ms() + 3_600_000
     queue.client.send_many(topic, [FixedTimeMessage(f"m{n}", due + n) for n in range(4_500)])

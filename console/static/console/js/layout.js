@@ -23,11 +23,19 @@
     document.getElementById("main")?.setAttribute("role", "main");
   });
 
+  // A key that is held repeats itself: it does not press what its first press has brought, as the last button of a dialog.
+  addEventListener("keydown", held, true);
+
   // The layout's own scroll boxes name themselves in English, when they are made, and all by the same name.
   addEventListener("load", () => {
     for (const box of document.querySelectorAll(".simplebar-content-wrapper"))
       box.setAttribute("aria-label", BOXES.find(([place]) => box.closest(place))?.[1] ?? gettext("Scrollable content"));
   });
+
+  function held(/** @type {KeyboardEvent} */ event) {
+    const { tagName, isContentEditable } = /** @type {HTMLElement} */ (event.target);
+    if (event.repeat && event.key === "Enter" && tagName !== "TEXTAREA" && !isContentEditable) event.preventDefault();
+  }
 
   function asButton(/** @type {HTMLElement} */ element) {
     if (element.matches(NATIVE) || element.querySelector(NATIVE) || element.hasAttribute("tabindex")) return;

@@ -9,9 +9,15 @@ const TRIES = 3;
 const PAUSE_MS = 700;
 /** What was perhaps done, and is asked for again: it is done once all the same. */
 const AGAIN = ["unreachable", "in_progress"];
+/** What a proxy says for a console that is not there just now, as while it is restarted. */
+const BY_PROXIES = [502, 503, 504];
+const NOTHING = 204;
 /** @type {Record<string, string>} */
 const SENTENCES = {
-  unauthorized: gettext("You are signed out; sign in again."),
+  unauthorized: gettext("You are signed out. Sign in in another tab, then go on here."),
+  in_progress: gettext(
+    "It is being worked on, or was begun by a process that has ended: try again in two minutes, with nothing changed.",
+  ),
   csrf: gettext("This page is older than your sign-in. Nothing was done: reload it and try again."),
   unknown_topic: gettext("This topic was deleted."),
   no_such_version: gettext("This topic was deleted."),
@@ -73,8 +79,7 @@ export async function captured(/** @type {() => any} */ ask) {
  * @returns {Promise<Answer>}
  */
 export async function get(path, query = {}, signal = undefined) {
-  const response = await reach(address(path, query), { signal }, gettext("The server cannot be reached."));
-  return answer(response, signal);
+  return answer(await reach(address(path, query), { signal }, AWAY), AWAY, signal);
 }
 
 /**
@@ -84,30 +89,19 @@ export async function get(path, query = {}, signal = undefined) {
  * @returns {Promise<[Answer, string]>}
  */
 export async function getTagged(path) {
-  const response = await reach(address(path), {}, gettext("The server cannot be reached."));
-  return [await answer(response), response.headers.get("ETag") ?? ""];
+  const response = await reach(address(path), {}, AWAY);
+  return [await answer(response, AWAY), response.headers.get("ETag") ?? ""];
 }
 
 /**
- * POST. It carries a key of its own, so an answer that was lost is asked for again, and nothing is done twice.
+ * POST.
  * @template Answer
  * @param {string} path
  * @param {object} [body]
  * @param {Record<string, string>} [headers]
  * @returns {Promise<Answer>}
  */
-export async function post(path, body = {}, headers = {}) {
-  stopCaptured("POST", path, {}, body, headers);
-  const options = changing("POST", body, { "Idempotency-Key": key(), ...headers });
-  for (let left = TRIES - 1; ; left -= 1) {
-    try {
-      return await answer(await reach(address(path), options, LOST));
-    } catch (error) {
-      if (!left || !AGAIN.includes(codeOf(error))) throw error;
-      await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
-    }
-  }
-}
+export const post = (path, body = {}, headers = {}) => once("POST", path, {}, body, headers);
 
 /**
  * PUT; `etag`: of the version to replace, none where it is to be created.
@@ -159,9 +153,18 @@ export function ofId(/** @type {string} */ ident) {
   return `%25${hex}`;
 }
 
-const LOST = gettext("The server did not answer. Look whether it was done before you try again.");
+const AWAY = gettext("The server cannot be reached.");
+const LOST = gettext(
+  "The server did not answer. Try again, with nothing changed: what was done already is not done twice.",
+);
+/** What is asked for just now: a second press waits for the answer to the first. @type {Map<string, Promise<any>>} */
+const underWay = new Map();
+/** The keys of what was perhaps done: whoever presses again asks for the same. @type {Map<string, string>} */
+const unanswered = new Map();
 
 /**
+ * What changes something. It carries a key of its own, so an answer that was lost is asked for again, by us and then by who
+ * presses again, and nothing is done twice.
  * @template Answer
  * @param {string} method
  * @param {string} path
@@ -172,7 +175,56 @@ const LOST = gettext("The server did not answer. Look whether it was done before
  */
 export async function once(method, path, query, body, headers) {
   stopCaptured(method, path, query, body, headers);
-  return answer(await reach(address(path, query), changing(method, body, headers), LOST));
+  const url = address(path, query);
+  const asked = JSON.stringify([method, url, body, headers]);
+  const lost = { ...body, ...query }.validate_only ? AWAY : LOST;
+  const begun = underWay.get(asked) ?? untilAnswered(asked, url, () => changing(method, body, headers), lost);
+  underWay.set(asked, begun);
+  try {
+    return await begun;
+  } finally {
+    underWay.delete(asked);
+  }
+}
+
+/**
+ * @param {string} asked
+ * @param {string} url
+ * @param {() => RequestInit} options
+ * @param {string} lost
+ */
+async function untilAnswered(asked, url, options, lost) {
+  const known = unanswered.get(asked) ?? key();
+  for (let left = TRIES - 1; ; left -= 1) {
+    const ours = options();
+    try {
+      const keyed = { ...ours, headers: { "Idempotency-Key": known, ...ours.headers } };
+      const found = await answer(await reach(url, keyed, lost), lost);
+      unanswered.delete(asked);
+      return found;
+    } catch (error) {
+      if (codeOf(error) === "csrf" && left && (await signedInAgain())) continue;
+      if (AGAIN.includes(codeOf(error))) unanswered.set(asked, known);
+      else unanswered.delete(asked);
+      if (!left || !unanswered.has(asked)) throw error;
+      await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+    }
+  }
+}
+
+/** Who has signed in again, in another tab, goes on here with what was typed; somebody else does nothing by this page. */
+async function signedInAgain() {
+  try {
+    const text = await (await fetch(location.href, { credentials: "same-origin" })).text();
+    const data = new DOMParser().parseFromString(text, "text/html").getElementById("page-data");
+    /** @type {PageData} */
+    const { csrf, username } = JSON.parse(data?.textContent ?? "{}");
+    if (!csrf || username !== page.username) return false;
+    page.csrf = csrf;
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /**
@@ -224,18 +276,27 @@ export const wrongFields = (/** @type {unknown} */ error) => (error instanceof A
 /** What kind of refusal it is; "" of what is none. */
 export const codeOf = (/** @type {unknown} */ error) => (error instanceof ApiError ? error.code : "");
 
+/** Whether nobody answered. */
+export const isAway = (/** @type {unknown} */ error) => codeOf(error) === "unreachable";
+
 /** Whether that is how an answer ends that nobody waits for any more. */
 export const isStopped = (/** @type {unknown} */ error) => error instanceof Error && error.name === "AbortError";
 
 /**
  * @param {Response} response
+ * @param {string} lost
  * @param {AbortSignal} [signal]
  */
-async function answer(response, signal) {
-  const found = await response.json().catch(() => null);
+async function answer(response, lost, signal) {
+  const found = await response.json().catch(() => undefined);
   await released(); // whoever asked draws it
   signal?.throwIfAborted(); // by what was pressed meanwhile
-  if (response.ok) return found;
-  const message = found?.message ?? found?.detail ?? `${response.status} ${response.statusText}`;
-  throw new ApiError(response.status, found?.code ?? "error", message, found?.fields ?? []);
+  if (response.ok && (found !== undefined || response.status === NOTHING)) return found;
+  const { status, statusText } = response;
+  // The line broke in the middle of it, or what stands before the console answered.
+  if (response.ok) throw new ApiError(status, "unreachable", lost);
+  if (!found?.code && BY_PROXIES.includes(status))
+    throw new ApiError(status, "unreachable", `${lost} (${`${status} ${statusText}`.trim()})`);
+  const message = found?.message ?? found?.detail ?? `${status} ${statusText}`;
+  throw new ApiError(status, found?.code ?? "error", message, found?.fields ?? []);
 }

@@ -1,5 +1,18 @@
 // Building pages out of text. Nothing here ever parses markup, so content cannot become code.
 
+/** What turns the direction of the text around it, so that it reads as something else. */
+const TURNING = /[\u202a-\u202e\u2066-\u2069]/g;
+
+/** A text with such characters spelled out; whatever else is a child as it is. @template Child */
+export const spelled = (/** @type {Child} */ child) =>
+  typeof child === "string" ? child.replace(TURNING, (mark) => `\\u${mark.charCodeAt(0).toString(16)}`) : child;
+
+const present = (/** @type {any[]} */ children) =>
+  children
+    .flat(2)
+    .filter((child) => child !== null && child !== undefined)
+    .map(spelled);
+
 /**
  * An element: h("td", { class: "rc-num", title }, "text", otherElement, …). `on…` attributes are listeners.
  * @template {keyof HTMLElementTagNameMap} Tag
@@ -16,9 +29,10 @@ export function h(tag, attributes = {}, ...children) {
     else if (name === "class") element.className = value;
     else if (name === "dataset") Object.assign(element.dataset, value);
     else if (name in element && typeof value === "boolean") /** @type {any} */ (element)[name] = value;
+    else if (name === "title") element.title = spelled(String(value));
     else element.setAttribute(name, value === true ? "" : String(value));
   }
-  element.append(...children.flat(2).filter((child) => child !== null && child !== undefined));
+  element.append(...present(children));
   return element;
 }
 
@@ -42,17 +56,19 @@ export function icon(/** @type {string | undefined} */ name) {
  * @param {...any} children
  */
 export function replace(element, ...children) {
-  element.replaceChildren(...children.flat(2).filter((child) => child !== null && child !== undefined));
+  element.replaceChildren(...present(children));
   return element;
 }
 
 /** Set text only when it differs: cheap to call every second. */
 export function setText(/** @type {Node} */ element, /** @type {string} */ text) {
-  if (element.textContent !== text) element.textContent = text;
+  const shown = spelled(text);
+  if (element.textContent !== shown) element.textContent = shown;
 }
 
 export function setTitle(/** @type {HTMLElement} */ element, /** @type {string} */ text) {
-  if (element.title !== text) element.title = text;
+  const shown = spelled(text);
+  if (element.title !== shown) element.title = shown;
 }
 
 export function setClass(/** @type {Element} */ element, /** @type {string} */ name, /** @type {unknown} */ on) {

@@ -1,5 +1,5 @@
 // Dead letters are moved to another topic: where to, what each would become there, then the last click.
-import { get, ofTopic, post } from "../core/api.js";
+import { get, isAway, ofTopic, post } from "../core/api.js";
 import { h, headRow, replace } from "../core/dom.js";
 import { count } from "../core/format.js";
 import { page } from "../core/page.js";
@@ -11,6 +11,8 @@ import { guardedButton } from "../parts/guardedbutton.js";
 import { TargetFields } from "../parts/targetfields.js";
 
 const PAUSE_MS = 350;
+/** So long after nobody answered. */
+const AGAIN_MS = 3000;
 const SHOWN = 50;
 
 /** A button that moves `refs()`: [[slot, id], …]; `onDone()` after they were. */
@@ -110,7 +112,9 @@ class RedriveDialog {
       const refused = results.some((each) => each.status === "refused");
       this.ask.hold(refused || !results.some((each) => each.status === "done"));
     } catch (problem) {
-      if (number === this.asked) replace(this.plan, h("p", { class: "rc-error" }, messageOf(problem)));
+      if (number !== this.asked) return;
+      replace(this.plan, h("p", { class: "rc-error" }, messageOf(problem)));
+      if (isAway(problem) && this.ask.dialog.open) this.timer = setTimeout(() => this.look(), AGAIN_MS);
     }
   }
 

@@ -1,5 +1,5 @@
 // Acting on all messages that match: which, how many of them, what to do and how carefully; the server does the rest.
-import { ofTopic, post } from "../core/api.js";
+import { isAway, ofTopic, post } from "../core/api.js";
 import { h, icon, press, replace, setText } from "../core/dom.js";
 import { bytes, exact, time } from "../core/format.js";
 import { page } from "../core/page.js";
@@ -17,6 +17,8 @@ import { OPERATION_ACTIONS, querySentence } from "./operationwords.js";
 /** @typedef {{ name: string, timed?: boolean, slots?: number }} Of */
 
 const PAUSE_MS = 350;
+/** So long after nobody answered. */
+const AGAIN_MS = 3000;
 const DANGEROUS = new Set(["cancel", "drop"]);
 /** @type {Record<string, string>} */
 const SAY = {
@@ -200,6 +202,7 @@ class BulkDialog {
     } catch (problem) {
       if (asked !== this.asked) return;
       replace(this.seen, h("p", { class: "rc-error" }, messageOf(problem)));
+      if (isAway(problem)) this.timer = setTimeout(() => this.look(asked), AGAIN_MS);
     }
     this.allow();
   }

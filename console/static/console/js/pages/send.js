@@ -36,6 +36,8 @@ const MODES = {
 const missing = page.grants.actions.send;
 /** What was asked for last, by the lines it stands in. @type {import("../sending/drafts.js").Draft[]} */
 let found = [];
+/** What was sent last of what stands there: no loss. */
+let sent = "";
 let mode = Object.hasOwn(MODES, param("mode")) ? param("mode") : "one";
 
 const segments = h(
@@ -132,6 +134,10 @@ form.addEventListener("submit", (event) => {
 replace(byId("rc-send"), form, results);
 for (const button of [tryButton, sendButton]) button.disabled = Boolean(missing);
 choose(mode);
+addEventListener(
+  "beforeunload",
+  (event) => ![sent.trim(), ""].includes(content.value.trim()) && event.preventDefault(),
+);
 shortcut("/", gettext("Search"), () => content.focus());
 
 function choose(/** @type {string} */ name) {
@@ -214,8 +220,10 @@ function objectOf(/** @type {string} */ text) {
 async function go(/** @type {boolean} */ dry) {
   problem.hidden = true;
   tryButton.disabled = sendButton.disabled = true;
+  const given = content.value;
   try {
     const answer = await ask(dry);
+    if (!dry && !answer.refused) sent = given;
     const words = showSent(results, answer, dry);
     if (!dry) toast(words, answer.refused ? "error" : "success");
   } catch (error) {

@@ -46,6 +46,8 @@ export function ask({
   const typedLabel = h("label", {}, fill(confirmLabel, { name: confirmWord }), typed);
   const error = h("p", { class: "rc-error", role: "alert", hidden: true });
   const button = h("button", { type: "submit", class: `rc-button rc-primary${danger ? " rc-danger" : ""}` }, label);
+  // The second half of a double click was meant for what opened the dialog, and may come down here.
+  button.addEventListener("click", (event) => event.detail > 1 && event.preventDefault());
   const dialog = h("dialog", { class: `rc-dialog${wide ? " rc-wide" : ""}`, "aria-labelledby": heading });
   const form = h(
     "form",

@@ -18,7 +18,9 @@ export function guardedButton({ action, symbol, label, missing, look = "", bare 
       dataset: action ? { action } : null,
       "aria-disabled": missing ? "true" : null,
       title: missing ?? (bare ? label : null),
-      onclick: () => (missing ? toast(missing, "error") : act()),
+      // The second half of a double click would undo what the first has switched.
+      onclick: (/** @type {MouseEvent} */ { detail }) =>
+        missing ? toast(missing, "error") : detail > 1 ? undefined : act(),
     },
     icon(symbol),
     bare ? null : label,

@@ -3,6 +3,9 @@ import { h, setClass, setText } from "../core/dom.js";
 
 /** @typedef {[string, string?, boolean?]} Shown */
 
+/** So many letters fit into a tile as large as they are. */
+const FITTING = 7;
+
 export class Tile {
   /** `show(values)` returns [text, note, alarming]. */
   constructor(/** @type {string} */ title, /** @type {(values: any) => Shown} */ show) {
@@ -15,6 +18,7 @@ export class Tile {
   update(/** @type {any} */ values) {
     const [text, note, alarming] = this.show(values);
     setText(this.value, text);
+    setClass(this.value, "rc-long", text.length > FITTING);
     setText(this.note, note ?? "");
     this.note.title = note ?? "";
     setClass(this.element, "rc-alarm", alarming);

@@ -1,5 +1,5 @@
 // Another position for a consumer group: where to, what that would do slot by slot, then the last click.
-import { ofTopic, post } from "../core/api.js";
+import { isAway, ofTopic, post } from "../core/api.js";
 import { h, headRow, press, replace } from "../core/dom.js";
 import { count, exact } from "../core/format.js";
 import { fill, gettext, messageOf, ngettext } from "../core/text.js";
@@ -12,6 +12,8 @@ import { slotNumbers } from "./slotnumbers.js";
 /** @typedef {{ name: string, group: string }} Group */
 
 const PAUSE_MS = 350;
+/** So long after nobody answered. */
+const AGAIN_MS = 3000;
 const SLOTS_SHOWN = 200;
 /** @type {Record<string, string>} */
 const WHERES = {
@@ -144,7 +146,9 @@ class MoveDialog {
       this.command.element.hidden = false;
       this.ask.hold(false);
     } catch (problem) {
-      if (number === this.asked) replace(this.plan, h("p", { class: "rc-error" }, messageOf(problem)));
+      if (number !== this.asked) return;
+      replace(this.plan, h("p", { class: "rc-error" }, messageOf(problem)));
+      if (isAway(problem) && this.ask.dialog.open) this.timer = setTimeout(() => this.look(), AGAIN_MS);
     }
   }
 }
