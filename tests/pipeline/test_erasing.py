@@ -18,6 +18,8 @@ from rmq_core import RMQ, Control, FixedTimeMessage, Topic, TopicKind
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.errors import ConfigurationError, PipelineError
 from rmq_core.journal.entries import MARKS
+from rmq_core.model.topic import Journal
+from rmq_core.ops.putting_back import Gone, Task, put_back
 from rmq_core.pipeline.archive import erasures, redacted
 from rmq_core.pipeline.archive.archived import Archive
 from rmq_core.pipeline.archive.compaction import compact
@@ -29,6 +31,7 @@ from rmq_core.pipeline.jobs.reconcile import Inputs, reconcile
 from rmq_core.pipeline.restoring import restore as restoring
 from rmq_core.pipeline.restoring.rehearsal import Rehearsal
 from rmq_core.pipeline.restoring.restore import restore
+from rmq_core.pipeline.restoring.under_way import under_way
 from rmq_core.pipeline.sources.options import SourceOptions
 from tests.docs.blocks import ROOT, blocks
 
@@ -183,6 +186,26 @@ def test_nothing_is_erased_while_something_is_restored(
     waiting.join()
     with pytest.raises(PipelineError, match="holds nothing to restore"):
         restore(spark, options, str(tmp_path))
+
+
+def test_a_restore_that_stood_still_meanwhile_puts_nothing_back(
+    spark: Any, client: RMQ, tmp_path: Path, redis_server: EmbeddedRedis
+) -> None:
+    path, options = str(tmp_path / "archive"), SourceOptions(client.target.url, client.keyspace.namespace, (), 4)
+    topic = client.define(Topic("mail", TopicKind.FIXED_TIME, slots=1, journal=Journal.FULL))
+    client.send("mail", FixedTimeMessage("of bob", due_ms=int(time.time() * 1000) + FAR_MS, key="bob"))
+    archive(spark, options, path, compacting=False)
+    gone = [Gone(b"ann", "w", (b"s 1000 - - - 6 of ann",))]
+    with RestoreLock(options) as lock:
+        with under_way(options, [topic], lock) as name:
+            with redis_server.client() as raw:
+                raw.delete(client.keyspace.election(lock.role)[0])  # the lease has run out
+            erase(spark, options, path, ids=[b"ann"])
+            with pytest.raises(PipelineError, match="the restore is over"):
+                client.run(put_back(client.keyspace, topic, 0, gone, 0, Task(name, 0)))
+        lost = pytest.raises(PipelineError, match="lock went to another job")
+        with RestoreLock(options), lost, under_way(options, [topic], lock):
+            pass
 
 
 def test_what_is_to_be_erased_is_named(spark: Any, client: RMQ, tmp_path: Path) -> None:

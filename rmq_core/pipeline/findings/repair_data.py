@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from rmq_core.model.holds import HELD_FROM
 from rmq_core.model.scores import PRIORITY_MIN, SHIFT
 from rmq_core.pipeline.history.replay import MARKS, MESSAGE
 from rmq_core.pipeline.schemas import COPIES, FINDINGS
@@ -130,7 +131,10 @@ def _joiner(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBa
 def packed_copy(row: dict[str, Any], timed: bool, now_ms: int, *, lost: bool = True) -> bytes:
     """A copy as ``lua/shared/records.lua`` packs it. What was in flight and is ``lost`` waits, ready."""
     queue, score, priority = (row["queue"] or "s").encode(), row["score"], row["priority"]
-    value = repr(row["exact"]).encode() if row.get("exact") is not None else b"%d" % (score or 0)
+    # Of what was taken, or is held, it is the place that it had in the store.
+    place, held = row.get("exact"), row["queue"] == "r" and (score or 0) >= HELD_FROM
+    stands = place is not None and row["copy"] != "in_flight" and not held
+    value = repr(place).encode() if stands else b"%d" % (score or 0)
     if row["queue"] is None:  # whoever forged a transition has left out where it led to: it is ready
         value = b"%d" % (now_ms if timed else priority or PRIORITY_MIN)
     if row["copy"] == "in_flight" and lost:
@@ -138,14 +142,18 @@ def packed_copy(row: dict[str, Any], timed: bool, now_ms: int, *, lost: bool = T
         queue, value = (b"r", b"%d" % (now_ms * SHIFT + failures)) if failures else (b"s", b"")
         if not failures:
             value = b"%d" % (now_ms if timed else priority or PRIORITY_MIN)
+            value = value if place is None or (timed and place > now_ms) else repr(place).encode()
     body, failed, cause = row["body"], b"", b"-"
     if row["failure"] and row["failed_at"] is not None:
         failed, cause = failure_record(row)
     retried = queue in b"rpd" or float(value) < PRIORITY_MIN
+    remembered = b"%d" % priority if priority is not None and retried else b"-"
+    if held and place is not None:
+        remembered = repr(place).encode()
     fields = (
         queue,
         value,
-        b"%d" % priority if priority is not None and retried else b"-",
+        remembered,
         cause,
         b"%d" % len(failed) if failed else (b"-" if lost else b"?"),
         b"?" if body is None else b"%d" % len(body) if body else b"-",

@@ -229,7 +229,7 @@ class _Part:
             "due_ms": pa.array(due_ms, pa.int64()),
             "priority": pa.array(of(rows.priority, priority), pa.int64()),
             "failures": pa.array(np.full(total, -1), pa.int32()),
-            "exact": pa.array(of(rows.exact, score, np.nan), pa.float64()),
+            "exact": pa.array(of(rows.places, score, np.nan), pa.float64()),
             "content": pa.array(of(rows.content, said, NO_CONTENT), pa.int64()),
             "failed": pa.array(trace.failures[which] if trace else np.zeros(total), pa.int32()),
             "at_ms": pa.array(of(rows.failed_ms, last), pa.int64()),

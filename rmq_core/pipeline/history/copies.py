@@ -133,7 +133,7 @@ def columns_of(rows: Rows, traces: dict[str, Trace]) -> dict[str, Any]:
         trace = traces[copy]
         content = rows.content[np.maximum(trace.said, 0)]
         said = np.where(np.isin(content, [STORED, UNSAID]), -1, trace.said)
-        exact = rows.exact[np.maximum(trace.score, 0)]
+        exact = rows.places[np.maximum(trace.score, 0)]
         found |= {
             f"{copy}_score": column(rows.score, trace.score, pa.int64()),
             f"{copy}_exact": pa.array(exact, pa.float64(), mask=(trace.score < 0) | np.isnan(exact)),

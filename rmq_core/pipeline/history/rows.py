@@ -5,7 +5,9 @@ from __future__ import annotations
 from functools import cache, cached_property
 from typing import Any
 
-from rmq_core.pipeline.history.steps import FLAG_BITS, LATER, OLD, TAIL, tables
+from rmq_core.model.holds import HELD_FROM
+from rmq_core.model.scores import RETRIED_MAX
+from rmq_core.pipeline.history.steps import FLAG_BITS, LATER, OLD, TAIL, low, tables
 from rmq_core.pipeline.schemas import COPIES, STEPS
 
 
@@ -164,6 +166,24 @@ class Rows:
     def copies_left(self) -> dict[str, Any]:
         """How many copies of each message there are at its end."""
         return {copy: (self.copies_before[copy] + self.change[copy])[self.end] for copy in COPIES}
+
+    @cached_property
+    def places(self) -> Any:
+        """As ``exact``; where something was taken, or is kept back by a hold, the place that it had in the store."""
+        import numpy as np
+
+        known, step = tables(), self.step
+        origin, target = known.origin[step], known.target[step]
+        waits = known.known[step] & np.isin(target, [low("s"), low("r")]) & (self.score > 0)
+        came = np.full(len(step), -1)
+        came[1:] = np.maximum.accumulate(np.where(waits, self.index, -1))[:-1]
+        aside = (target == low("p")) | ((target == low("r")) & (self.score >= HELD_FROM))
+        left = known.moves[step] & (origin == low("s")) & aside & (self.copies_before["waiting"] > 0)
+        left &= (came >= self.begin) & (target[came] == low("s")) & (self.score[came] > RETRIED_MAX)
+        at = came[left]
+        places = self.exact.copy()
+        places[left] = np.where(np.isnan(self.exact[at]), self.score[at], self.exact[at])
+        return places
 
     @cached_property
     def waits(self) -> Any:

@@ -25,6 +25,7 @@ from rmq_core.pipeline.jobs import erased_reports
 from rmq_core.pipeline.jobs.begun_erasures import end_all
 from rmq_core.pipeline.jobs.living import Place, living
 from rmq_core.pipeline.progress import QUIET, Progress
+from rmq_core.pipeline.restoring.under_way import break_off
 from rmq_core.pipeline.schemas import EVENTS
 from rmq_core.pipeline.sentences import plain_errors
 from rmq_core.pipeline.small import small
@@ -113,6 +114,7 @@ def erase(
         kept = Archive(session, path)
         data_set.check(options, kept)
         if not dry_run:
+            break_off(options)
             end_all(kept, options.namespace)
         run = _Run(session, options, kept.pinned(), progress, reports, (one, other))
         return run.run(ids, slot_bases, reason, dry_run=dry_run)

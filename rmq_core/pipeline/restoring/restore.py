@@ -3,25 +3,22 @@
 A slot is restored where its journal has started again since, or the server knows less of it than the archive, and only
 where what is archived tells everything; the others are left out, and it is said why. What came since stays: of an id
 that was sent again only the dead letter comes back. Each copy is put back by a script that looks first, so a restore
-that was interrupted, or runs twice, does no harm. What was in flight waits again, ready.
+that was interrupted, or runs twice, does no harm. What was in flight waits again, ready, at its former place.
 """
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from rmq_core.client.rmq import RMQ
-from rmq_core.errors import PipelineError, RMQError
+from rmq_core.errors import PipelineError
 from rmq_core.model.group import is_group_name
 from rmq_core.model.topic import Journal, Topic
-from rmq_core.ops import putting_back
 from rmq_core.pipeline.archive import data_set
 from rmq_core.pipeline.archive.archived import Archive
-from rmq_core.pipeline.archive.lock import RestoreLock
+from rmq_core.pipeline.archive.lock import ArchiveLock, RestoreLock
 from rmq_core.pipeline.findings import gaps
 from rmq_core.pipeline.history.replay import MESSAGE, SLOT
 from rmq_core.pipeline.progress import QUIET, Progress
@@ -31,6 +28,7 @@ from rmq_core.pipeline.restoring.arrivals import Reached, reached
 from rmq_core.pipeline.restoring.lost import LeftOut, candidates
 from rmq_core.pipeline.restoring.put_back import COLUMNS, PRESENT, RESTORED, RESULT, WITHOUT_CONTENT, putter
 from rmq_core.pipeline.restoring.rehearsal import Rehearsal
+from rmq_core.pipeline.restoring.under_way import under_way
 from rmq_core.pipeline.sentences import plain_errors, with_retries
 from rmq_core.pipeline.sources.options import SourceOptions
 
@@ -108,11 +106,11 @@ def restore(
     """
     lock = nullcontext() if dry_run else RestoreLock(options)
     if rehearsal is not None:
-        with lock, plain_errors("the rehearsal stopped"):
-            return with_retries(lambda: _rehearse(session, options, path, progress, dry_run, inline, rehearsal))
-    with lock, plain_errors("the restore stopped"):
+        with lock as held, plain_errors("the rehearsal stopped"):
+            return with_retries(lambda: _rehearse(session, options, path, progress, held, inline, rehearsal))
+    with lock as held, plain_errors("the restore stopped"):
         defined: list[str] = []  # over all tries: the second finds what the first has defined
-        found = with_retries(lambda: _restore(session, options, path, progress, dry_run, inline, defined))
+        found = with_retries(lambda: _restore(session, options, path, progress, held, inline, defined))
         if not dry_run and not options.topics:
             with_retries(lambda: _note(options))
         return found
@@ -129,11 +127,11 @@ def _restore(
     options: SourceOptions,
     path: str,
     progress: Progress,
-    dry_run: bool,
+    lock: ArchiveLock | None,
     inline: bool,
     defined: list[str],
 ) -> Restored:
-    kept, since_ms = Archive(session, path), _now_ms(options)
+    kept, since_ms, dry_run = Archive(session, path), _now_ms(options), lock is None
     with progress.stage("read", session):
         deletions = options.deletions()
         archived = [topic for topic in kept.definitions() if not options.topics or topic.name in options.topics]
@@ -162,7 +160,7 @@ def _restore(
         history = History(session, names, kept.pinned(), journal, deletions)
         wanted, alone, left_out = candidates(options, topics, history)
     found = Restored(0, 0, 0, tuple(defined), alone, left_out, tuple(sorted(deleted)), streams)
-    return _put(session, options, topics, wanted, found, since_ms, before, progress, dry_run=dry_run, inline=inline)
+    return _put(session, options, topics, wanted, found, since_ms, before, progress, lock, inline=inline)
 
 
 def _rehearse(
@@ -170,11 +168,12 @@ def _rehearse(
     options: SourceOptions,
     path: str,
     progress: Progress,
-    dry_run: bool,
+    lock: ArchiveLock | None,
     inline: bool,
     rehearsal: Rehearsal,
 ) -> Restored:
-    kept, since_ms, at_ms = Archive(session, path), _now_ms(options), rehearsal.at_ms
+    kept, since_ms, dry_run = Archive(session, path), _now_ms(options), lock is None
+    at_ms = rehearsal.at_ms
     with progress.stage("read", session):
         target = of_rehearsal.check(options, kept, rehearsal)
         archived = of_rehearsal.topics_of(kept, options, at_ms)
@@ -185,7 +184,7 @@ def _rehearse(
         topics, new = (topics, ()) if dry_run else of_rehearsal.defined(target, topics)
     streams = tuple(topic.name for topic in archived if topic.is_stream)
     found = Restored(0, 0, 0, new, 0, left_out, (), streams, into=rehearsal.into)
-    return _put(session, target, topics, wanted, found, since_ms, {}, progress, dry_run=dry_run, inline=inline)
+    return _put(session, target, topics, wanted, found, since_ms, {}, progress, lock, inline=inline)
 
 
 def _put(
@@ -197,15 +196,15 @@ def _put(
     since_ms: int,
     before: dict[tuple[str, int], Reached],
     progress: Progress,
+    lock: ArchiveLock | None,
     *,
-    dry_run: bool,
     inline: bool,
 ) -> Restored:
     """Puts copies (of `repair_data.copies`) into queues; returns ``found`` with what was done."""
     from pyspark.sql import functions as F
 
     with progress.stage("restore", session) as step:
-        if dry_run:
+        if lock is None:  # a dry run
             counts = _by_topic(_counted(wanted, inline=inline))
             known = (n for each in counts.values() for state, n in each.items() if state != WITHOUT_CONTENT)
             return replace(
@@ -216,27 +215,13 @@ def _put(
         tasks = int(session.conf.get("spark.sql.shuffle.partitions") or 1)
         rows = wanted.select(*hashes, *COLUMNS).repartition(tasks, "of_message")
         rows = rows.sortWithinPartitions("of_slot", "of_message").select(*COLUMNS)
-        with _under_way(options, topics) as name:
+        with under_way(options, topics, lock) as name:
             put = rows.mapInArrow(putter(options, topics, since_ms, before, name, inline=inline), RESULT)
             counts = _by_topic(put.groupBy("topic", "what").agg(F.sum("copies").alias("copies")))
         restored, present = (sum(each.pop(what, 0) for each in counts.values()) for what in (RESTORED, PRESENT))
         step.rows = restored
     unknown = _all(counts, WITHOUT_CONTENT)
     return replace(found, counts=counts, without_content=unknown, restored=restored, present=present)
-
-
-@contextmanager
-def _under_way(options: SourceOptions, topics: list[Topic]) -> Iterator[str]:
-    """Gives a restore its name. Once it is over, what a task of it does that was given up changes nothing: consumers
-    may have finished by now what it would put back."""
-    name = uuid.uuid4().hex
-    with RMQ(options.url, options.namespace, allow_eviction=True, retry_for_ms=options.retry_for_ms) as client:
-        client.run(putting_back.begin(client.keyspace, topics, name))
-        try:
-            yield name
-        finally:
-            with suppress(RMQError):  # it ends by itself, and the next one comes in its place
-                client.run(putting_back.end(client.keyspace, topics))
 
 
 def _counted(copies: DataFrame, *, inline: bool) -> DataFrame:

@@ -74,7 +74,12 @@ do
       keep_in_flight(id, redis.call('HGET', BODY, id))
     end
     if copy.score >= HELD_FROM then -- its hold may be gone; a take meets it again
-      copy.queue, copy.score = 's', tonumber(place_of_held(id, copy.score, copy.priority))
+      local score = copy.score
+      copy.queue, copy.score = 's', tonumber(place_of_held(id, score, copy.priority))
+      if score % SHIFT == 0 then -- that was its place, and no priority that is to be remembered
+        copy.priority = nil
+        forget_priority(id)
+      end
     end
     if copy.queue == 's' and not TIMED then
       copy.score = plain_of(copy.score)
