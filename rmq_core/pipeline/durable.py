@@ -54,11 +54,14 @@ def _put(session: SparkSession, made: str, path: str) -> bool:
             _flush(folder)
         return True
     fs, where = hadoop(session, path)
+    if fs.exists(where):
+        return False
     fs.mkdirs(where.getParent())
     try:
         rename(session, made, path)
-    except Exception:
-        if fs.exists(where):
+    except Exception as error:
+        # Another one was quicker. Whatever else is there is half of ours: where folders are copied file by file.
+        if "FileAlreadyExistsException" in str(error):
             return False
         raise
     return True

@@ -18,6 +18,8 @@ from rmq_core.errors import PipelineError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_WHOLE_WHEN_CLOSED = "fs.capability.outputstream.abortable"
+"""Of object stores: until a file is closed nothing is there, or the one before. To rename would remove that first."""
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(?://(?=/))?")
 
 
@@ -98,10 +100,13 @@ def write_text(session: SparkSession, path: str, text: str) -> None:
         with open(f"{here}.part", "w", encoding="utf-8", opener=lambda file, flags: os.open(file, flags, mode)) as file:
             file.write(text)
     else:
-        fs, _ = hadoop(session, path)
-        stream = fs.create(java_path(session, path + ".part"), True)
+        fs, where = hadoop(session, path)
+        is_whole = fs.hasPathCapability(where, _WHOLE_WHEN_CLOSED)
+        stream = fs.create(where if is_whole else java_path(session, path + ".part"), True)
         stream.write(bytearray(text.encode()))
         stream.close()
+        if is_whole:
+            return
     replace(session, path + ".part", path)
 
 

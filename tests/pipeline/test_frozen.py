@@ -159,3 +159,20 @@ def test_whoever_merges_or_erases_does_not_count_beside_another(
     monkeypatch.undo()
     archive(spark, options, kept.path)
     exactly(rows(kept.read()), wanted)
+
+
+def test_what_it_had_put_aside_when_it_was_killed_comes_back(
+    spark: Any, client: RMQ, options: SourceOptions, tmp_path: Path
+) -> None:
+    """A batch that another job had ended; of one that nobody has ended what is put aside is nothing."""
+    kept, wanted = Archive(spark, str(tmp_path)), transitions(client)
+    archive(spark, options, kept.path)
+    aside = tmp_path / "events" / f"{batches.STAGING}killed" / batches.REPLACED
+    for folder in [*(tmp_path / "events").glob("topic=*/date=*/batch=*")]:
+        target = aside / folder.relative_to(tmp_path / "events")
+        shutil.copytree(folder, target.with_name("batch=000000000001"))
+        target.parent.mkdir(parents=True, exist_ok=True)
+        folder.rename(target)
+    archive(spark, options, kept.path)
+    exactly(rows(kept.read()), wanted)
+    assert not kept.has_batches_behind(0) and not aside.exists()

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from rmq_core.pipeline import durable, files
+from tests.pipeline.object_store import away_after, mount
 
 
-@pytest.fixture(params=["as it is", "relative", "file:", "file://", "through Hadoop"])
+@pytest.fixture(params=["as it is", "relative", "file:", "file://", "through Hadoop", "object store"])
 def place(spark: Any, tmp_path: Path, request: pytest.FixtureRequest) -> str:
     """A folder, named in each of the ways; ``viewfs`` is to Hadoop another file system, whose files are here."""
     folder = tmp_path / "a b%20"
     if request.param == "relative":
         return os.path.relpath(folder, spark.sparkContext._jvm.java.lang.System.getProperty("user.dir"))
+    if request.param == "object store":
+        mount(spark)
+        return f"objects://{folder}"
     if request.param != "through Hadoop":
         return ("" if request.param == "as it is" else request.param) + str(folder)
     settings = spark.sparkContext._jsc.hadoopConfiguration()
@@ -72,6 +77,30 @@ def test_a_file_is_created_once_and_a_folder_takes_no_others_place(spark: Any, p
     assert set(files.folders(spark, place)) == {"notes", "x=1", "again"}
     with pytest.raises(Exception, match=r"(?i)no such file|not.?found|not.?exist"):
         durable.move(spark, f"{place}/gone", f"{place}/z")
+
+
+def test_half_of_ours_is_nobody_elses(spark: Any, tmp_path: Path) -> None:
+    """A folder that comes to its place file by file, and is cut off: to go on as if another one had put it there would
+    lose what has not come."""
+    mount(spark)
+    place = f"objects://{tmp_path}"
+    for name in ("1", "2"):
+        files.write_text(spark, f"{place}/made/{name}", name)
+    with away_after(spark, 2), pytest.raises(Exception, match="nobody reaches the store"):
+        durable.move(spark, f"{place}/made", f"{place}/there")
+    assert (files.files(spark, f"{place}/made"), files.files(spark, f"{place}/there")) == (["2"], ["1"])
+    assert not durable.move(spark, f"{place}/made", f"{place}/there")
+
+
+def test_in_an_object_store_an_old_file_stays_until_the_new_one_is_whole(spark: Any, tmp_path: Path) -> None:
+    mount(spark)
+    file = f"objects://{tmp_path}/note"
+    files.write_text(spark, file, "old")
+    for changes in (0, 1):
+        with away_after(spark, changes), suppress(Exception):
+            files.write_text(spark, file, "new")
+        assert files.read_text(spark, file) == ("old", "new")[changes]
+    assert files.files(spark, f"objects://{tmp_path}") == ["note"]
 
 
 def test_what_a_stream_left_of_a_sum_does_no_harm(spark: Any, tmp_path: Path) -> None:

@@ -41,7 +41,17 @@ def sweep(kept: Archive) -> None:
     if seen_here(kept.session):
         for name in folders(kept.session, kept.events):
             if name.startswith(STAGING):
+                _bring_back(kept, f"{kept.events}/{name}/{REPLACED}")
                 remove(kept.session, f"{kept.events}/{name}")
+
+
+def _bring_back(kept: Archive, replaced: str) -> None:
+    """What a job has put aside, and was killed before it saw that this is another one's, and whole."""
+    last = kept.last_committed()
+    for place in sorted({path.rpartition("/")[0] for path, _, _ in tree(kept.session, replaced)}):
+        number = place.rpartition("/batch=")[2]
+        if number.isdigit() and last is not None and int(number) <= last:
+            move(kept.session, f"{replaced}/{place}", f"{kept.events}/{place}")
 
 
 def write_batches(
