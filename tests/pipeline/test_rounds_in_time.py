@@ -130,6 +130,21 @@ def test_who_asks_for_it_has_everything_compared(monkeypatch: pytest.MonkeyPatch
     assert seen.rounds == len(seen.compared) > 1_000
 
 
+def test_a_report_of_which_something_was_taken_away_is_made_anew(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    look = Night.look
+
+    def after_a_theft(self: Night, *given: Any) -> Any:
+        for each in tmp_path.glob(f"*/{TABLES[0]}"):
+            each.rmdir()
+        return look(self, *given)
+
+    monkeypatch.setattr(Night, "look", after_a_theft)
+    seen = night(monkeypatch, tmp_path, 3, 10)
+    assert seen.few > 1_000 and seen.rounds == len(seen.compared) + seen.few
+
+
 def test_a_round_that_fails_for_whatever_reason_is_said_and_the_next_one_goes_on(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
