@@ -96,9 +96,14 @@ def write_text(session: SparkSession, path: str, text: str) -> None:
     """A small file, whole or not at all."""
     if (here := local(session, path)) is not None:
         make_folders(session, here.parent)
-        mode = _mode(session, 0o666)
-        with open(f"{here}.part", "w", encoding="utf-8", opener=lambda file, flags: os.open(file, flags, mode)) as file:
-            file.write(text)
+        mode, part = _mode(session, 0o666), Path(f"{here}.part")
+        try:
+            with open(part, "w", encoding="utf-8", opener=lambda file, flags: os.open(file, flags, mode)) as file:
+                file.write(text)
+        except BaseException:  # the disk is full: what others have tried there must not fill it further
+            with suppress(OSError):
+                part.unlink(missing_ok=True)
+            raise
     else:
         fs, where = hadoop(session, path)
         is_whole = fs.hasPathCapability(where, _WHOLE_WHEN_CLOSED)

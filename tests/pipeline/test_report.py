@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,13 @@ from typing import Any
 import pytest
 from pyarrow import dataset
 
+from rmq_core import RMQ, Topic, TopicKind
+from rmq_core.errors import PipelineError
+from rmq_core.model.topic import Journal
 from rmq_core.pipeline.jobs import report
+from rmq_core.pipeline.jobs.reconcile import Inputs, reconcile
 from rmq_core.pipeline.schemas import FINDINGS
+from rmq_core.pipeline.sources.options import SourceOptions
 
 
 def test_changes_since_the_run_before(spark: Any) -> None:
@@ -79,3 +85,43 @@ def test_tables_of_killed_runs_go_once_nobody_writes_there(tmp_path: Path) -> No
     report.remove_left(without_java, str(tmp_path), "mine")
     left = {str(each.relative_to(tmp_path)) for each in tmp_path.glob("*/*")}
     assert left == {"killed/findings", "alive/work", "mine/work"}
+
+
+def test_a_report_of_the_past_that_is_damaged_stops_no_run(spark: Any, tmp_path: Path) -> None:
+    reports, inputs = str(tmp_path), {"namespace": "rmq", "topics": ["work"], "ledger": None}
+
+    def run(number: int, *found: bytes) -> dict[str, Any]:
+        rows = [("lost", "work", 0, id, "{}", "none", None) for id in found]
+        findings = report.write_findings(spark.createDataFrame(rows, FINDINGS), f"{reports}/run{number}")
+        work = f"{reports}/run{number}/work"
+        return report.summarize(spark, reports, f"run{number}", number, findings, inputs, work, {})
+
+    run(1, b"a", b"b")
+    shutil.rmtree(tmp_path / f"{run(2, b'a')['run']}/findings")
+    (part,) = (tmp_path / run(3, b"a")["run"] / "findings").glob("part-*.parquet")
+    part.with_name(f".{part.name}.crc").unlink()
+    part.write_bytes(b"no Parquet at all")
+    for number, said in ((4, '{"inputs": {}}'), (5, "[1]"), (6, '{"started_ms": 0')):
+        (tmp_path / f"run{number}").mkdir()
+        (tmp_path / f"run{number}" / report.SUMMARY).write_text(said)
+    last = run(7, b"b", b"c")
+    assert last["compared_with"] == "run1"
+    assert last["changes"] == {"lost": {"appeared": 1, "stayed": 1, "gone": 1}}
+
+
+def test_a_run_whose_folder_is_taken_away_says_so(
+    spark: Any, client: RMQ, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client.define(Topic("work", TopicKind.PRIORITY, slots=1, journal=Journal.FULL))
+    options, reports = SourceOptions(client.target.url, client.keyspace.namespace, (), 1), tmp_path / "reports"
+    original = report.write_findings
+
+    def write_findings(*given: Any) -> Any:
+        shutil.rmtree(reports)
+        return original(*given)
+
+    monkeypatch.setattr(report, "write_findings", write_findings)
+    with pytest.raises(PipelineError, match=r"tables in .*/work were taken away meanwhile"):
+        reconcile(spark, Inputs(options, None, str(reports), run="one"))
+    monkeypatch.undo()
+    assert reconcile(spark, Inputs(options, None, str(reports), run="two"))["findings"] == 0

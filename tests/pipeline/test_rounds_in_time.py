@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
@@ -10,7 +12,7 @@ from typing import Any
 import pytest
 
 from rmq_core.pipeline.jobs.reconcile import Inputs
-from rmq_core.pipeline.jobs.report import SUMMARY
+from rmq_core.pipeline.jobs.report import SUMMARY, TABLES
 from rmq_core.pipeline.program import continuous, rounds
 from rmq_core.pipeline.program.rounds import Rounds
 from rmq_core.pipeline.sources.options import SourceOptions
@@ -68,7 +70,8 @@ class Night:
         self.now_s += self.whole_s
         self.compared.append((began, self.now_s))
         summary = Path(inputs.reports, str(len(self.compared)), SUMMARY)
-        summary.parent.mkdir(parents=True)
+        for table in TABLES:
+            summary.with_name(table).mkdir(parents=True)
         summary.touch()
         return {"run": summary.parent.name, "findings": 0, "read": {}}
 
@@ -125,3 +128,72 @@ def test_rounds_that_are_to_be_seldom_come_no_sooner(monkeypatch: pytest.MonkeyP
 def test_who_asks_for_it_has_everything_compared(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     seen = night(monkeypatch, tmp_path, 3, 10, anew=True)
     assert seen.rounds == len(seen.compared) > 1_000
+
+
+def test_a_report_of_which_something_was_taken_away_is_made_anew(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    look = Night.look
+
+    def after_a_theft(self: Night, *given: Any) -> Any:
+        for each in tmp_path.glob(f"*/{TABLES[0]}"):
+            each.rmdir()
+        return look(self, *given)
+
+    monkeypatch.setattr(Night, "look", after_a_theft)
+    seen = night(monkeypatch, tmp_path, 3, 10)
+    assert seen.few > 1_000 and seen.rounds == len(seen.compared) + seen.few
+
+
+def test_a_round_that_fails_for_whatever_reason_is_said_and_the_next_one_goes_on(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As where what Spark keeps in between has no room, while it looks at what it has found."""
+    failing, found = iter([None, OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))]), Rounds._found
+
+    def full(*args: Any) -> Any:
+        if (error := next(failing, None)) is not None:
+            raise error
+        return found(*args)
+
+    monkeypatch.setattr(Rounds, "_found", full)
+    seen = night(monkeypatch, tmp_path, 3, 10, anew=True)
+    assert len(seen.compared) > 1_000
+    said = capsys.readouterr().err
+    assert "the disk is full" in said and said.count("it goes on") == 1
+
+
+class Here:
+    """A session that is in this process."""
+
+    _jsparkSession = None
+
+
+def test_the_newest_reports_stay_whatever_failed_and_whatever_the_clock_does(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(continuous, "KEPT", 3)
+    session: Any = Here()
+
+    def left(*runs: str, fails: bool = False) -> list[str]:
+        """Of rounds that end one after the other."""
+        for run in runs:
+            folder = tmp_path / f"{run}-x-round"
+            folder.mkdir()
+            if not fails:
+                (folder / SUMMARY).touch()
+                continuous._prune(session, f"file://{tmp_path}")
+        return sorted(each.name.partition("-")[0] for each in tmp_path.iterdir())
+
+    assert left("20260101T000001", "20260101T000002", "20260101T000003", "20260101T000004")[0] == "20260101T000002"
+    left("20260101T000005", "20260101T000006", "20260101T000007", "20260101T000008", fails=True)
+    reports = ["20260101T000004", *(f"20260101T00000{n}" for n in (5, 6, 7, 8)), "20260101T000009", "20260101T000010"]
+    assert left("20260101T000009", "20260101T000010") == reports
+    assert left("20260101T000011") == ["20260101T000009", "20260101T000010", "20260101T000011"], "and what failed goes"
+    ahead = ["29990101T000001", "29990101T000002", "29990101T000003"]
+    assert left(*ahead, fails=True)[-3:] == ahead
+    for each in ahead:
+        (tmp_path / f"{each}-x-round" / SUMMARY).touch()
+    assert left("20260101T000012") == ["20260101T000010", "20260101T000011", "20260101T000012"], (
+        "the clock was set back"
+    )

@@ -34,6 +34,7 @@ from rmq_core.pipeline.tuning import FEW_ENTRIES, FEW_ROWS, few_rows
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+TAKEN_AWAY = "its tables in {folder} were taken away meanwhile, as an erasure or who clears up does: run it again"
 STAGES = ("snapshot", "journals", "replay", "findings", "report")
 
 
@@ -95,14 +96,15 @@ def _reconcile(
     try:
         return _reported(session, inputs, progress, run, started_ms, kept, topics, standing)
     except BaseException as error:  # also when it is asked to end
-        erasing = isinstance(error, Exception) and (
-            files.read_text(session, whose) is None  # our tables were taken away
-            or (inputs.archive and erasures.known(session, folder) != erased)
-        )
+        failed = isinstance(error, Exception)
+        erasing = failed and inputs.archive and erasures.known(session, folder) != erased
+        taken = failed and files.read_text(session, whose) is None
         with suppress(Exception):  # the first error says more
             files.remove(session, kept.folder)
         if erasing:
             raise PipelineError(ERASED_MEANWHILE) from error
+        if taken:
+            raise PipelineError(TAKEN_AWAY.format(folder=kept.folder)) from error
         raise
 
 

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import time
 import uuid
 from contextlib import suppress
@@ -18,9 +19,12 @@ from typing import TYPE_CHECKING, Any
 from rmq_core.errors import PipelineError
 from rmq_core.pipeline.files import folders as folders_of
 from rmq_core.pipeline.files import holding, read_text, remove, tree, write_text
+from rmq_core.pipeline.sentences import sentence, text_of, was_interrupted
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
+
+log = logging.getLogger("rmq_core.pipeline")
 
 ORDER = ("kind", "topic", "slot", "id")
 AT_ONCE = 250_000
@@ -84,7 +88,8 @@ def summarize(
     """Compares with the previous run, writes ``summary.json`` and returns it; removes ``work``. ``read``: of `sums`."""
     counts = {row.kind: row["count"] for row in findings.groupBy("kind").count().collect()}
     holes = findings.where("kind = 'journal_gap'").limit(GAPS_MOST).collect()
-    previous = previous_run(session, reports, run, started_ms, inputs["namespace"])
+    before = previous_runs(session, reports, run, started_ms, inputs["namespace"])
+    previous, said = _compared(session, reports, before, findings, inputs)
     summary = {
         "run": run,
         "started_ms": started_ms,
@@ -95,16 +100,30 @@ def summarize(
         "findings": sum(counts.values()),
         "complete": "journal_gap" not in counts,
         "gaps": [{"topic": row.topic, "slot": row.slot, **json.loads(row.evidence)} for row in holes],
-        "compared_with": previous and previous["run"],
-        "changes": None,
+        "compared_with": previous,
+        "changes": said,
     }
-    if previous:
-        before = session.read.schema(findings.schema).parquet(f"{reports}/{previous['run']}/findings")
-        both = comparable(previous["inputs"], inputs)
-        summary["changes"] = changes(before.where(both), findings.where(both))
     write_text(session, f"{reports}/{run}/{SUMMARY}", json.dumps(summary, indent=1))
     remove(session, work)
     return summary
+
+
+def _compared(
+    session: SparkSession, reports: str, before: list[dict[str, Any]], findings: DataFrame, inputs: dict[str, Any]
+) -> tuple[str | None, dict[str, dict[str, int]] | None]:
+    """The newest of the runs ``before`` whose findings can be read, and what has changed since (see `changes`). One of
+    which they are damaged or gone does not stop this run, and all that follow."""
+    for previous in before:
+        folder = f"{reports}/{previous['run']}/findings"
+        both = comparable(previous["inputs"], inputs)
+        try:
+            old = session.read.schema(findings.schema).parquet(folder)
+            return previous["run"], changes(old.where(both), findings.where(both))
+        except Exception as error:
+            if was_interrupted(error) or f"/{previous['run']}/findings" not in text_of(error):
+                raise
+            log.warning("cannot compare with the run %s: %s", previous["run"], sentence(error))
+    return None, None
 
 
 def comparable(before: dict[str, Any], now: dict[str, Any]) -> Column:
@@ -132,24 +151,21 @@ def changes(before: DataFrame, now: DataFrame) -> dict[str, dict[str, int]]:
     return {row.kind: {"appeared": row.appeared, "stayed": row.stayed, "gone": row.gone} for row in rows.collect()}
 
 
-def previous_run(
+def previous_runs(
     session: SparkSession, reports: str, run: str, started_ms: int, namespace: str
-) -> dict[str, Any] | None:
-    """The summary of the newest finished run of the namespace before this one."""
+) -> list[dict[str, Any]]:
+    """The summaries of finished runs of the namespace before this one, the newest first."""
     summaries: list[dict[str, Any]] = []
     for name in folders_of(session, reports):
         if name == run:
             continue
         if len(summaries) == LOOKED_AT:
             break
-        try:
-            text = read_text(session, f"{reports}/{name}/{SUMMARY}")
-            summary = json.loads(text) if text else None
-        except (ValueError, PipelineError):
-            continue  # a damaged report of the past does not stop this one
-        if summary and summary["inputs"]["namespace"] == namespace and summary["started_ms"] < started_ms:
-            summaries.append(summary)
-    return max(summaries, key=lambda each: int(each["started_ms"]), default=None)
+        with suppress(ValueError, KeyError, TypeError, PipelineError):  # a damaged one does not stop this one
+            summary = json.loads(read_text(session, f"{reports}/{name}/{SUMMARY}") or "null")
+            if summary and summary["inputs"]["namespace"] == namespace and summary["started_ms"] < started_ms:
+                summaries.append(summary | {"run": name})
+    return sorted(summaries, key=lambda each: int(each["started_ms"]), reverse=True)
 
 
 def finished(session: SparkSession, reports: str, namespace: str) -> list[str]:

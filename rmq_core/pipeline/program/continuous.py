@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from rmq_core.errors import RMQError
 from rmq_core.pipeline.archive.lock import ArchiveBusy
-from rmq_core.pipeline.files import folders, remove, seen_here
+from rmq_core.pipeline.files import folders, holding, remove, seen_here
 from rmq_core.pipeline.jobs.archive import archive
 from rmq_core.pipeline.jobs.reconcile import Inputs
-from rmq_core.pipeline.jobs.report import name_of_run
+from rmq_core.pipeline.jobs.report import SUMMARY, name_of_run
 from rmq_core.pipeline.program.rounds import WHOLE_EVERY_S, Rounds
 from rmq_core.pipeline.progress import QUIET, Progress
-from rmq_core.pipeline.sentences import sentence
+from rmq_core.pipeline.sentences import plain_errors, sentence
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -42,11 +42,13 @@ def again_and_again(
     while True:
         began = time.monotonic()
         try:
-            summary = _round(session, rounds, inputs, progress())
+            with plain_errors("the round stopped"):
+                summary = _round(session, rounds, inputs, progress())
             succeeded = True
             if summary:
                 tell(summary)
-                _prune(session, inputs.reports)
+                with plain_errors("old reports stay"):
+                    _prune(session, inputs.reports)
         except RMQError as error:
             if not succeeded or not is_alive(session):
                 raise
@@ -71,11 +73,19 @@ def _round(session: SparkSession, rounds: Rounds, inputs: Inputs, progress: Prog
 
 
 def _prune(session: SparkSession, reports: str) -> None:
-    """Removes reports of rounds long ago."""
+    """Removes reports of rounds long ago, and what such rounds have left that came to no end."""
     if seen_here(session):
-        ours = sorted(name for name in folders(session, reports) if name.endswith(ROUND))
-        for name in ours[:-KEPT]:
-            remove(session, f"{reports}/{name}")
+        now, finished = _moment(name_of_run()), set(holding(session, reports, SUMMARY))
+        # Names that are still to come are of a clock that was set back since.
+        ours = sorted((_moment(name) <= now, name) for name in folders(session, reports) if name.endswith(ROUND))
+        whole = [each for each in ours if each[1] in finished]
+        for each in ours if len(whole) > KEPT else ():
+            if each < whole[-KEPT]:
+                remove(session, f"{reports}/{each[1]}")
+
+
+def _moment(run: str) -> str:
+    return run.partition("-")[0]
 
 
 def is_alive(session: SparkSession) -> bool:

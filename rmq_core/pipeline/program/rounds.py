@@ -95,7 +95,7 @@ class Rounds:
         last = self._last.pop(kind, None)
         known = last and last.holds_s > 0 and read is not None and last.read == read
         same = last and known and seen.is_as(last.seen)
-        if last and same and (_folder(inputs) / last.summary["run"] / SUMMARY).exists():
+        if last and same and _is_whole(_folder(inputs) / last.summary["run"]):
             self._last[kind] = last
             return None
         still = self._standing(last, seen, read, inputs) if last and last.holds_s > 0 else None
@@ -158,6 +158,11 @@ def _kind(inputs: Inputs) -> Inputs:
 
 def _folder(inputs: Inputs) -> Path:
     return Path(inputs.reports.removeprefix("file://"))
+
+
+def _is_whole(report: Path) -> bool:
+    """Whether nobody has taken any of it away."""
+    return all((report / part).exists() for part in (SUMMARY, *TABLES))
 
 
 def _again(session: SparkSession, inputs: Inputs, last: dict[str, Any]) -> dict[str, Any]:
