@@ -53,6 +53,15 @@ test("whoever presses again asks for the same, until there is an answer", async 
   assert.equal(new Set(keys()).size, 2);
 });
 
+test("what is pressed again ten minutes later is meant anew", async (context) => {
+  const pause = () => post("topics/a:pause", {});
+  answers = [...cut(3), json(200, {})];
+  await assert.rejects(pause(), { code: "unreachable" });
+  context.mock.timers.enable({ apis: ["Date"], now: Date.now() + 600_001 });
+  await pause();
+  assert.equal(new Set(keys()).size, 2);
+});
+
 test("another request has another key", async () => {
   answers = [...cut(3), json(200, {})];
   await assert.rejects(post("topics/a/messages", { content: "a" }), { code: "unreachable" });

@@ -12,6 +12,8 @@ const AGAIN = ["unreachable", "in_progress"];
 /** What a proxy says for a console that is not there just now, as while it is restarted. */
 const BY_PROXIES = [502, 503, 504];
 const NOTHING = 204;
+/** So long who presses again means the same. Later somebody else may have undone it, and it is meant anew. */
+const MEANT_MS = 600_000;
 /** @type {Record<string, string>} */
 const SENTENCES = {
   unauthorized: gettext("You are signed out. Sign in in another tab, then go on here."),
@@ -159,7 +161,7 @@ const LOST = gettext(
 );
 /** What is asked for just now: a second press waits for the answer to the first. @type {Map<string, Promise<any>>} */
 const underWay = new Map();
-/** The keys of what was perhaps done: whoever presses again asks for the same. @type {Map<string, string>} */
+/** The keys of what was perhaps done: whoever presses again asks for the same. @type {Map<string, { known: string, untilMs: number }>} */
 const unanswered = new Map();
 
 /**
@@ -194,17 +196,18 @@ export async function once(method, path, query, body, headers) {
  * @param {string} lost
  */
 async function untilAnswered(asked, url, options, lost) {
-  const known = unanswered.get(asked) ?? key();
+  const before = unanswered.get(asked);
+  const meant = before && Date.now() < before.untilMs ? before : { known: key(), untilMs: Date.now() + MEANT_MS };
   for (let left = TRIES - 1; ; left -= 1) {
     const ours = options();
     try {
-      const keyed = { ...ours, headers: { "Idempotency-Key": known, ...ours.headers } };
+      const keyed = { ...ours, headers: { "Idempotency-Key": meant.known, ...ours.headers } };
       const found = await answer(await reach(url, keyed, lost), lost);
       unanswered.delete(asked);
       return found;
     } catch (error) {
       if (codeOf(error) === "csrf" && left && (await signedInAgain())) continue;
-      if (AGAIN.includes(codeOf(error))) unanswered.set(asked, known);
+      if (AGAIN.includes(codeOf(error))) unanswered.set(asked, meant);
       else unanswered.delete(asked);
       if (!left || !unanswered.has(asked)) throw error;
       await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
