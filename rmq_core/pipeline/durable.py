@@ -30,11 +30,17 @@ def create(session: SparkSession, path: str, text: str) -> bool:
 
 def move(session: SparkSession, made: str, path: str) -> bool:
     """A folder, whole and durable, to where nothing is; False where something is: that is not touched."""
-    if (here := local(session, made)) is not None:
+    keep(session, made)
+    return _put(session, made, path)
+
+
+def keep(session: SparkSession, path: str) -> None:
+    """Forces to the disk what is in a folder of this machine, before what it stands for is removed."""
+    if (here := local(session, path)) is not None:
         for inside, _, names in os.walk(here):
             for each in (*(Path(inside, name) for name in names), Path(inside)):
                 _flush(each)
-    return _put(session, made, path)
+        _flush(here.parent)
 
 
 def _put(session: SparkSession, made: str, path: str) -> bool:

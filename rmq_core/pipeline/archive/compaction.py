@@ -11,6 +11,7 @@ from typing import Any
 
 from rmq_core.pipeline.archive.archived import NOTE, Archive, batch_name
 from rmq_core.pipeline.archive.worth import FOLDERS_MOST, Day, Folder
+from rmq_core.pipeline.durable import keep
 from rmq_core.pipeline.files import java_path, tree
 from rmq_core.pipeline.schemas import EVENTS, ddl
 from rmq_core.pipeline.small import small
@@ -90,12 +91,14 @@ def _merge(kept: Archive, topic: str, date: str, batches: list[str], check: Call
     check()  # it may have made the same folder
     ordered = frame.sortWithinPartitions("slot", "position", "seq")  # as many files as Spark reads it in parts
     ordered.write.mode("overwrite").option("maxRecordsPerFile", ROWS_PER_FILE).parquet(f"{folder}/batch={merged}")
+    keep(kept.session, f"{folder}/batch={merged}")
     made = mark(kept.session, f"{folder}/batch={merged}")
     row = (topic, date, merged, first, last, int(time.time() * 1000), json.dumps(sources), made, None)
     note = small(kept.session, [row], NOTE)
     check()  # it may have erased something of what was read here
     # Notes are only ever added: the one that comes furthest counts, and covers the folders of the others.
     note.coalesce(1).write.mode("append").json(kept.compacted)
+    keep(kept.session, kept.compacted)
     return note.collect()[0]
 
 

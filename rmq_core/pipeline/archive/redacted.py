@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from rmq_core.pipeline.archive.archived import NOTE, Archive, batch_name
 from rmq_core.pipeline.archive.compaction import FileSystem, remove_leftovers
+from rmq_core.pipeline.durable import keep
 from rmq_core.pipeline.files import tree
 from rmq_core.pipeline.schemas import EVENTS
 from rmq_core.pipeline.small import small
@@ -89,6 +90,7 @@ def write(
     now_ms = int(time.time() * 1000)
     notes = []
     for day, each in planned.items():
+        keep(kept.session, _folder(kept, day, each.batch))
         sources = {source: mark(kept.session, _folder(kept, day, source)) for source in each.sources}
         made, first = mark(kept.session, _folder(kept, day, each.batch)), each.batch.partition("-")[0]
         notes.append((*day, each.batch, first, last_of(each.batch), now_ms, json.dumps(sources), made, erasure))
@@ -109,8 +111,9 @@ def freed_bytes(kept: Archive, notes: list[Any]) -> int:
 
 
 def commit(kept: Archive, notes: list[Any]) -> None:
-    """From now on the new folders count."""
+    """From now on the new folders count, also after the machine has lost its power."""
     small(kept.session, notes, NOTE).coalesce(1).write.mode("append").json(kept.compacted)
+    keep(kept.session, kept.compacted)
 
 
 def sweep(kept: Archive) -> None:
