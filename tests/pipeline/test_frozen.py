@@ -79,7 +79,8 @@ def test_what_lost_its_files_takes_no_place(spark: Any, client: RMQ, frozen: Any
     def sweep(several: Iterator[Any]) -> Iterator[Any]:
         yield from several
         for folder in Path(path).glob("events/.spark-staging-*"):
-            shutil.rmtree(folder)
+            while folder.exists():  # Spark may be writing there just now
+                shutil.rmtree(folder, ignore_errors=True)
 
     def read_all(batch: Any, meanwhile: Meanwhile) -> Any:
         read = batch.toArrow()

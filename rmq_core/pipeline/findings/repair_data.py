@@ -100,7 +100,10 @@ def _packer(kinds: dict[str, bool]) -> Any:
                     lost = each["copy"] in kept["missing"]
                     if lost and each["copy"] == "in_flight" and waits:
                         continue  # what was in flight comes back into the one that waits
-                    there.append(packed_copy(each, kinds[row["topic"]], now_ms, lost=lost))
+                    timed = kinds[row["topic"]]
+                    if lost and timed and each["copy"] == "in_flight":
+                        each |= {"exact": None}  # due now: else it would be overdue until somebody takes it
+                    there.append(packed_copy(each, timed, now_ms, lost=lost))
                 data = {"seen": kept["seen"], "copies": there, "counts_lost": bool(kept["with_server"])}
                 packed.append(msgpack.packb(data))
             yield pa.record_batch(
