@@ -63,7 +63,8 @@ _OWN_DRIVER = {
 _LOCAL_SETTINGS = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.memory": "1240m",
+    # With less the collector takes time beside millions of open messages, with more the process has more than 2 GiB.
+    "spark.driver.memory": "1100m",
     "spark.sql.shuffle.partitions": "8",
     # What one task would do in a second or two, both cores do in half of that.
     "spark.sql.adaptive.advisoryPartitionSizeInBytes": "16m",

@@ -53,6 +53,50 @@ test("whoever presses again asks for the same, until there is an answer", async 
   assert.equal(new Set(keys()).size, 2);
 });
 
+/** Nobody answers; where the page is to lose patience, it does at once. */
+function silence(context, losesPatience = true) {
+  context.mock.timers.enable({ apis: ["Date"], now: Date.now() });
+  const patience = new AbortController();
+  const late = (ms) => {
+    context.mock.timers.setTime(Date.now() + ms);
+    patience.abort(new DOMException("late", "TimeoutError"));
+  };
+  context.mock.method(AbortSignal, "timeout", (ms) => {
+    if (losesPatience) queueMicrotask(() => late(ms));
+    return patience.signal;
+  });
+  context.mock.method(globalThis, "fetch", (url, options) => {
+    asked.push([String(url), options]);
+    return new Promise((_, reject) => {
+      options.signal.addEventListener("abort", () => reject(options.signal.reason));
+    });
+  });
+}
+
+test("a line that says nothing is waited for a minute, and what was asked for keeps its key", async (context) => {
+  silence(context);
+  await assert.rejects(post("x"), { code: "unreachable", message: /did not answer/ });
+  assert.equal(asked.length, 1);
+  context.mock.restoreAll();
+  answers = [json(200, {})];
+  await post("x");
+  assert.equal(asked.length, 2);
+  assert.equal(new Set(keys()).size, 1);
+});
+
+test("so is what only looks", async (context) => {
+  silence(context);
+  await assert.rejects(get("x", {}, new AbortController().signal), { message: "The server cannot be reached." });
+});
+
+test("who looks for something else waits no longer for the first answer", async (context) => {
+  silence(context, false);
+  const controller = new AbortController();
+  const looking = get("x", {}, controller.signal);
+  controller.abort();
+  await assert.rejects(looking, { name: "AbortError" });
+});
+
 test("what is pressed again ten minutes later is meant anew", async (context) => {
   const pause = () => post("topics/a:pause", {});
   answers = [...cut(3), json(200, {})];

@@ -7,6 +7,8 @@ import { gettext } from "./text.js";
 
 const TRIES = 3;
 const PAUSE_MS = 700;
+/** A line that is cut somewhere on the way says nothing, and a browser would wait for a quarter of an hour. */
+const PATIENCE_MS = 60_000;
 /** What was perhaps done, and is asked for again: it is done once all the same. */
 const AGAIN = ["unreachable", "in_progress"];
 /** What a proxy says for a console that is not there just now, as while it is restarted. */
@@ -198,6 +200,7 @@ export async function once(method, path, query, body, headers) {
 async function untilAnswered(asked, url, options, lost) {
   const before = unanswered.get(asked);
   const meant = before && Date.now() < before.untilMs ? before : { known: key(), untilMs: Date.now() + MEANT_MS };
+  const untilMs = Date.now() + PATIENCE_MS;
   for (let left = TRIES - 1; ; left -= 1) {
     const ours = options();
     try {
@@ -209,7 +212,7 @@ async function untilAnswered(asked, url, options, lost) {
       if (codeOf(error) === "csrf" && left && (await signedInAgain())) continue;
       if (AGAIN.includes(codeOf(error))) unanswered.set(asked, meant);
       else unanswered.delete(asked);
-      if (!left || !unanswered.has(asked)) throw error;
+      if (!left || Date.now() >= untilMs || !unanswered.has(asked)) throw error;
       await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
     }
   }
@@ -218,7 +221,8 @@ async function untilAnswered(asked, url, options, lost) {
 /** Who has signed in again, in another tab, goes on here with what was typed; somebody else does nothing by this page. */
 async function signedInAgain() {
   try {
-    const text = await (await fetch(location.href, { credentials: "same-origin" })).text();
+    const asked = { credentials: /** @type {const} */ ("same-origin"), signal: AbortSignal.timeout(PATIENCE_MS) };
+    const text = await (await fetch(location.href, asked)).text();
     const data = new DOMParser().parseFromString(text, "text/html").getElementById("page-data");
     /** @type {PageData} */
     const { csrf, username } = JSON.parse(data?.textContent ?? "{}");
@@ -264,8 +268,10 @@ function key() {
  * @param {string} lost
  */
 async function reach(url, options, lost) {
+  const late = AbortSignal.timeout(PATIENCE_MS);
+  const signal = options.signal ? AbortSignal.any([options.signal, late]) : late;
   try {
-    return await fetch(url, { credentials: "same-origin", ...options });
+    return await fetch(url, { credentials: "same-origin", ...options, signal });
   } catch (error) {
     if (isStopped(error)) throw error;
     await released(); // whoever asked says so on the page
