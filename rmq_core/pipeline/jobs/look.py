@@ -16,6 +16,7 @@ from rmq_core.pipeline.findings.verdicts import OF_TIME
 from rmq_core.pipeline.sources.decoding import whole
 from rmq_core.pipeline.sources.options import SourceOptions
 from rmq_core.pipeline.sources.queues import check_types, ledger_call, read_ledger
+from rmq_core.protocol.keys import SlotKeys
 from rmq_core.protocol.scripts import batches
 
 NEVER_MS = 2**62
@@ -64,33 +65,31 @@ class Look:
 
 def look(options: SourceOptions, stuck_ms: int, overdue_ms: int) -> Look:
     """Looks. Raises `PipelineError` where a key of a slot is none of ours."""
-    topics = options.journaled()
-    asked = [(topic, slot) for topic in topics for slot in range(topic.slots)]
+    topics, keyspace = options.journaled(), options.keyspace
+    slots = [(topic, slot) for topic in topics for slot in range(topic.slots)]
     ledgers: dict[Slot, bytes] = {}
     late_ms: dict[Slot, int] = {}
     with options.connection() as connection:
         ((seconds, micros),) = connection.run([("TIME",)])
         now_ms = int(seconds) * 1000 + int(micros) // 1000
-        for first in range(0, len(asked), SLOTS_AT_ONCE):
-            some = asked[first : first + SLOTS_AT_ONCE]
-            calls = [ledger_call(options.keyspace, topic.name, slot) for topic, slot in some]
-            beside = [
-                ("HLEN", getattr(options.keyspace.slot(of.name, slot), part)) for of, slot in some for part in BESIDE
+        for first in range(0, len(slots), SLOTS_AT_ONCE):
+            asked = [
+                (topic, slot, keyspace.slot(topic.name, slot)) for topic, slot in slots[first : first + SLOTS_AT_ONCE]
             ]
+            calls = [ledger_call(keys) for _, _, keys in asked]
+            beside = [("HLEN", getattr(keys, part)) for _, _, keys in asked for part in BESIDE]
             try:
                 replies = connection.run([*calls, *beside])
             except ScriptFailed:
-                for topic, slot in some:
-                    check_types(connection, options.keyspace.slot(topic.name, slot), f"topic {topic.name}, slot {slot}")
+                for topic, slot, keys in asked:
+                    check_types(connection, keys, f"topic {topic.name}, slot {slot}")
                 raise
-            counts = batches(replies[len(some) :], len(BESIDE))
-            for (topic, slot), reply, several in zip(some, replies[: len(some)], counts, strict=True):
-                ledgers[topic.name, slot], late_ms[topic.name, slot] = msgpack.packb((reply[1:], several)), NEVER_MS
-            heads = [
-                ((topic.name, slot), each)
-                for topic, slot in some
-                for each in _heads(options, topic, slot, now_ms, stuck_ms, overdue_ms)
-            ]
+            said, counts = replies[: len(asked)], batches(replies[len(asked) :], len(BESIDE))
+            heads = []
+            for (topic, slot, keys), ledger, several in zip(asked, said, counts, strict=True):
+                where = topic.name, slot
+                ledgers[where], late_ms[where] = msgpack.packb((ledger[1:], several)), NEVER_MS
+                heads += [(where, each) for each in _heads(topic, keys, ledger, now_ms, stuck_ms, overdue_ms)]
             replies = connection.run([command for _, (command, _, _) in heads])
             for reply, (where, (_, unit, later_ms)) in zip(replies, heads, strict=True):
                 if reply:
@@ -108,25 +107,27 @@ def defined(topics: Iterable[Topic]) -> dict[str, str]:
 
 
 def _heads(
-    options: SourceOptions, topic: Topic, slot: int, now_ms: int, stuck_ms: int, overdue_ms: int
+    topic: Topic, keys: SlotKeys, ledger: list[Any], now_ms: int, stuck_ms: int, overdue_ms: int
 ) -> list[tuple[tuple[Any, ...], int, int]]:
     """What asks for the first of each queue that is not too late yet, what its score is to be divided by, and how much
-    later it will be: as `verdicts.suspicious` judges."""
+    later it will be: as `verdicts.suspicious` judges. Of a queue that was empty nothing is asked: what has come since
+    changes the ledger."""
     if topic.is_stream:
         return []
-    keys, in_flight_ms = options.keyspace.slot(topic.name, slot), topic.visibility_timeout_ms + stuck_ms
-    several = [(keys.prepare, SHIFT, in_flight_ms, 0)]
+    _, stored, retried, prepared, *_ = ledger
+    several = [(prepared, keys.prepare, SHIFT, topic.visibility_timeout_ms + stuck_ms, 0)]
     if not topic.paused:
-        several.append((keys.retry, SHIFT, overdue_ms, 0))
+        several.append((retried, keys.retry, SHIFT, overdue_ms, 0))
         if topic.kind.value in OF_TIME:
-            several.append((keys.store, 1, overdue_ms, RETRIED_MAX + 1))
+            several.append((stored, keys.store, 1, overdue_ms, RETRIED_MAX + 1))
     return [
         (
             ("ZRANGEBYSCORE", key, max(least, (now_ms - later_ms) * unit), "+inf", "WITHSCORES", "LIMIT", 0, 1),
             unit,
             later_ms,
         )
-        for key, unit, later_ms, least in several
+        for holds, key, unit, later_ms, least in several
+        if holds
     ]
 
 

@@ -28,7 +28,7 @@ def reached(options: SourceOptions, topics: list[Topic]) -> dict[tuple[str, int]
     found = {}
     with options.connection() as connection:
         for topic in topics:
-            calls = [ledger_call(options.keyspace, topic.name, slot) for slot in range(topic.slots)]
+            calls = [ledger_call(options.keyspace.slot(topic.name, slot)) for slot in range(topic.slots)]
             for slot, ledger in enumerate(map(read_ledger, connection.run(calls))):
                 last = ledger["newest"] or "0"
                 found[topic.name, slot] = Reached(ledger["counters"]["sent"], ledger["journaled"], last)

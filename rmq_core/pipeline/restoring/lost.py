@@ -140,7 +140,7 @@ def live_slots(options: SourceOptions, topics: list[Topic]) -> list[tuple[str, i
     with options.connection() as connection:
         found = []
         for topic in topics:
-            calls = [ledger_call(options.keyspace, topic.name, slot) for slot in range(topic.slots)]
+            calls = [ledger_call(options.keyspace.slot(topic.name, slot)) for slot in range(topic.slots)]
             replies = connection.run(calls)
             for slot, reply in enumerate(replies):
                 ledger = read_ledger(reply)

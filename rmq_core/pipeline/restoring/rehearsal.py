@@ -52,7 +52,7 @@ def check(options: SourceOptions, kept: Archive, rehearsal: Rehearsal) -> Source
     target = replace(options, namespace=rehearsal.into, topics=())
     with target.connection() as connection:
         for topic in target.definitions():
-            calls = [ledger_call(target.keyspace, topic.name, slot) for slot in range(topic.slots)]
+            calls = [ledger_call(target.keyspace.slot(topic.name, slot)) for slot in range(topic.slots)]
             for reply in connection.run(calls):
                 counted = read_ledger(reply)["counters"]
                 if counted["sent"] or any(counted[name] for name in USED):

@@ -95,9 +95,8 @@ class QueuesReader(DataSourceReader):
                 yield from (batch.select(self.names) for batch in found) if self.names else found
 
 
-def ledger_call(keyspace: Keyspace, topic: str, slot: int) -> Call:
+def ledger_call(keys: SlotKeys) -> Call:
     """The call that reads a slot's ledger."""
-    keys = keyspace.slot(topic, slot)
     names = [keys.store, keys.retry, keys.prepare, keys.dead, keys.body, keys.failed, keys.stats]
     of_group = ([keys.positions], [keys.group]) if keys.group else ([], [])
     return Call(script("ledger"), [*names, keys.journal, *of_group[0]], of_group[1])
@@ -177,12 +176,12 @@ def check_types(connection: Connection, keys: SlotKeys, where: str) -> None:
 def _read_slot(
     connection: Connection, keyspace: Keyspace, topic: str, slot: int, timed: bool, parts: tuple[str, ...]
 ) -> Iterator[pyarrow.RecordBatch]:
-    (reply,) = connection.run([ledger_call(keyspace, topic, slot)])
+    keys = keyspace.slot(topic, slot)
+    (reply,) = connection.run([ledger_call(keys)])
     begin = read_ledger(reply)
     at_ms = begin["now_ms"]
     if "begin" in parts:
         yield _batch(topic, slot, "begin", [b""], None, [json.dumps(begin).encode()], at_ms)
-    keys = keyspace.slot(topic, slot)
     for part in parts:
         if part in EDGES:
             continue
@@ -214,7 +213,7 @@ def _read_slot(
                 break
     if "end" not in parts:
         return
-    (reply,) = connection.run([ledger_call(keyspace, topic, slot)])
+    (reply,) = connection.run([ledger_call(keys)])
     yield _batch(topic, slot, "end", [b""], None, [json.dumps(read_ledger(reply)).encode()], at_ms)
 
 
