@@ -37,6 +37,17 @@ from rmq_core.pipeline.session import open_session
 
 open_session("rmq keep-classes", settings={JAVA_OPTIONS: sys.argv[1]}).stop()
 """
+_TOPIC = Topic("any", TopicKind.FIXED_TIME)
+
+
+class _WithoutServer(SourceOptions):
+    """Of a topic that is nowhere: no Redis need run where a program is installed."""
+
+    def definitions(self) -> list[Topic]:
+        return [_TOPIC]
+
+    def journaled(self) -> list[Topic]:
+        return [_TOPIC]
 
 
 def keep_classes(log: Path | str | None = None) -> Path:
@@ -106,13 +117,12 @@ def _try(options: str, folder: str) -> None:
 
 def _a_bit_of_everything(session: SparkSession, folder: str) -> None:
     """A reconciliation of a topic in which nothing ever happened."""
-    topic = Topic("any", TopicKind.FIXED_TIME)
-    inputs = reconcile.Inputs(SourceOptions("redis://unused", "unused", (topic.name,)), None, folder)
+    inputs = reconcile.Inputs(_WithoutServer("redis://unused", "unused", (_TOPIC.name,)), None, folder)
     snapshot, journal = (session.createDataFrame([], ddl(columns)) for columns in (QUEUES, EVENTS))
     kept = StoredTables(session, f"{folder}/tables")
-    history = History(session, [topic.name], None, kept.write("journal", journal), {})
+    history = History(session, [_TOPIC.name], None, kept.write("journal", journal), {})
     with few_rows(session):
-        judged = Judged([topic], inputs, kept)
+        judged = Judged([_TOPIC], inputs, kept)
         found = kept.write("findings", reconcile.findings(judged, kept.write("snapshot", snapshot), history))
         report.write_findings(found, f"{folder}/report")
         sums.written(kept, history, f"{folder}/report", "any")
