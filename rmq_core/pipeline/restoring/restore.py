@@ -45,6 +45,7 @@ class Restored:
     purpose. ``slots_alone``: slots that have lost nothing. ``left_out``: see `LeftOut`. ``streams``: topics whose
     entries the archive has and that are not put back. ``counts``: by topic, how many copies there are to put back
     waiting, retrying, in flight and dead, and how many stay away ``without_content``. ``into``: the other namespace.
+    ``as_of_ms``: the moment of a rehearsal that was interrupted, and that this one, which named none, went on with.
     """
 
     restored: int
@@ -57,6 +58,7 @@ class Restored:
     streams: tuple[str, ...] = ()
     counts: dict[str, dict[str, int]] = field(default_factory=dict)
     into: str | None = None
+    as_of_ms: int | None = None
 
     def sentences(self) -> list[str]:
         """What a person must know beside the numbers."""
@@ -73,6 +75,9 @@ class Restored:
             which = _ranges(sorted(slots))
             advice = gaps.ADVICE.get(reason, "")
             said.append(f"left out: topic {topic}, slot {which}: its history is not whole ({reason}). {advice}")
+        if self.as_of_ms is not None:
+            then = of_rehearsal.text(self.as_of_ms)
+            said.append(f"it went on with the rehearsal of {then}; what is there now needs another namespace")
         if self.without_content:
             said.append(f"{self.without_content} stay away: no journal holds their content (mode events; see --inline)")
         return said
@@ -106,7 +111,10 @@ def restore(
     """
     lock = nullcontext() if dry_run else RestoreLock(options)
     if rehearsal is not None:
-        with lock as held, plain_errors("the rehearsal stopped"):
+        into = replace(options, namespace=rehearsal.into)
+        # Nothing else is put there meanwhile: neither by its own restore, nor out of a third namespace.
+        other = nullcontext() if dry_run or rehearsal.into == options.namespace else RestoreLock(into)
+        with lock as held, other, plain_errors("the rehearsal stopped"):
             return with_retries(lambda: _rehearse(session, options, path, progress, held, inline, rehearsal))
     with lock as held, plain_errors("the restore stopped"):
         defined: list[str] = []  # over all tries: the second finds what the first has defined
@@ -173,17 +181,19 @@ def _rehearse(
     rehearsal: Rehearsal,
 ) -> Restored:
     kept, since_ms, dry_run = Archive(session, path), _now_ms(options), lock is None
-    at_ms = rehearsal.at_ms
     with progress.stage("read", session):
-        target = of_rehearsal.check(options, kept, rehearsal)
-        archived = of_rehearsal.topics_of(kept, options, at_ms)
+        target, at_ms, goes_on = of_rehearsal.check(options, kept, rehearsal)
+        archived = of_rehearsal.topics_of(kept, options, rehearsal.at_ms)
         topics = [topic for topic in archived if not topic.is_stream]
         if not topics or kept.last_committed() is None:
             raise PipelineError(f"the archive {path} holds nothing to restore")
         wanted, left_out = of_rehearsal.candidates(session, options, topics, kept, at_ms)
+        if not dry_run:
+            of_rehearsal.note(target, options.namespace, at_ms)
         topics, new = (topics, ()) if dry_run else of_rehearsal.defined(target, topics)
     streams = tuple(topic.name for topic in archived if topic.is_stream)
-    found = Restored(0, 0, 0, new, 0, left_out, (), streams, into=rehearsal.into)
+    as_of_ms = at_ms if goes_on and rehearsal.at_ms is None else None
+    found = Restored(0, 0, 0, new, 0, left_out, (), streams, into=rehearsal.into, as_of_ms=as_of_ms)
     return _put(session, target, topics, wanted, found, since_ms, {}, progress, lock, inline=inline)
 
 
