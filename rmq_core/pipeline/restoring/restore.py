@@ -25,7 +25,7 @@ from rmq_core.pipeline.progress import QUIET, Progress
 from rmq_core.pipeline.reading import History, load
 from rmq_core.pipeline.restoring import rehearsal as of_rehearsal
 from rmq_core.pipeline.restoring.arrivals import Reached, reached
-from rmq_core.pipeline.restoring.lost import LeftOut, candidates
+from rmq_core.pipeline.restoring.lost import LeftOut, candidates, redefined
 from rmq_core.pipeline.restoring.put_back import COLUMNS, PRESENT, RESTORED, RESULT, WITHOUT_CONTENT, putter
 from rmq_core.pipeline.restoring.rehearsal import Rehearsal
 from rmq_core.pipeline.restoring.under_way import under_way
@@ -158,7 +158,11 @@ def _restore(
         deleted |= _deleted_topics(kept) - here.keys() - {each.name for each in everything}
         if options.topics:
             deleted &= set(options.topics)
-        topics = [here.get(each.name, each) for each in everything if each.name not in deleted]
+        other = redefined(everything, here, deletions)
+        apart = deleted | {each.topic for each in other}
+        topics = [here.get(each.name, each) for each in everything if each.name not in apart]
+        if not topics:
+            return Restored(0, 0, 0, (), 0, other, tuple(sorted(deleted)), streams)
         defined += [each.name for each in topics if each.name not in here and not dry_run]
         topics = topics if dry_run else _define(options, topics)
         names = [each.name for each in topics]
@@ -167,7 +171,7 @@ def _restore(
         journal = _journal(session, options, known)  # first: what is archived meanwhile must be in one of both
         history = History(session, names, kept.pinned(), journal, deletions)
         wanted, alone, left_out = candidates(options, topics, history)
-    found = Restored(0, 0, 0, tuple(defined), alone, left_out, tuple(sorted(deleted)), streams)
+    found = Restored(0, 0, 0, tuple(defined), alone, (*other, *left_out), tuple(sorted(deleted)), streams)
     return _put(session, options, topics, wanted, found, since_ms, before, progress, lock, inline=inline)
 
 
