@@ -186,6 +186,8 @@ class Keyspace:
         """String: when the namespace began (ms), and a random word; archives know by it whose they are."""
         self.restored = f"restored{{{namespace}:topics}}"
         """String: when everything was last restored out of an archive (ms)."""
+        self.rehearsed = f"rehearsed{{{namespace}:topics}}"
+        """String: of which other namespace, and of which moment (ms), a rehearsal has filled this one."""
         self.workers = f"{namespace}:workers"
         """Hash: name → what a worker last said of itself."""
         self.changes = f"{namespace}:changes"

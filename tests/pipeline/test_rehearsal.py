@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -13,8 +14,9 @@ import pytest
 from rmq_core import RMQ, Control, FixedTimeMessage, Inspector, PriorityMessage, Topic, TopicKind
 from rmq_core.errors import PipelineError
 from rmq_core.model.topic import Journal
+from rmq_core.pipeline.archive.lock import RestoreBusy, RestoreLock
 from rmq_core.pipeline.jobs.archive import archive
-from rmq_core.pipeline.restoring.rehearsal import Rehearsal
+from rmq_core.pipeline.restoring.rehearsal import Rehearsal, text
 from rmq_core.pipeline.restoring.restore import restore
 from rmq_core.pipeline.sources.options import SourceOptions
 from tests.pipeline import parquet
@@ -115,3 +117,44 @@ def test_without_a_moment_it_is_as_now(spark: Any, client: RMQ, other: RMQ, tmp_
     did = restore(spark, options, path, rehearsal=Rehearsal(other.keyspace.namespace))
     assert did.restored == 3 and held(other, "work") == held(client, "work")
     assert [(each.topic, each.reason) for each in did.left_out] == [("dark", "trimmed")]
+
+
+def test_one_namespace_has_one_moment_of_one_other(
+    spark: Any, client: RMQ, other: RMQ, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, options = str(tmp_path / "archive"), SourceOptions(client.target.url, client.keyspace.namespace, (), 4)
+    into = other.keyspace.namespace
+    client.define(Topic("work", TopicKind.PRIORITY, slots=1, journal=Journal.FULL))
+    client.send_many("work", [PriorityMessage(f"m{i}", priority=100 + i) for i in range(3)])
+    archive(spark, options, path)
+    was = held(client, "work")
+    with pytest.raises(PipelineError, match="is still to come"):
+        restore(spark, options, path, rehearsal=Rehearsal(into, now_ms(client) + FAR_MS))
+    monkeypatch.setattr("rmq_core.pipeline.restoring.restore.RestoreLock", lambda each: RestoreLock(each, wait_ms=0))
+    with RestoreLock(replace(options, namespace=into)), pytest.raises(RestoreBusy):
+        restore(spark, options, path, rehearsal=Rehearsal(into))
+    first = restore(spark, options, path, rehearsal=Rehearsal(into))
+    assert (first.restored, first.as_of_ms) == (3, None)
+    (noted,) = other.connection.run([("GET", other.keyspace.rehearsed)])
+    then = int(noted.split()[1])
+    wait_until(lambda: now_ms(client) > then, what="a later millisecond")
+    client.ack(client.take("work", 1))
+    client.send("work", PriorityMessage("later", priority=60))
+
+    # One that named no moment goes on with that of the first; another moment is refused.
+    keys = other.keyspace.slot("work", 0)
+    other.connection.run([("ZREM", keys.store, "m0"), ("HDEL", keys.body, "m0")])
+    again = restore(spark, options, path, rehearsal=Rehearsal(into))
+    assert (again.restored, again.present, again.as_of_ms) == (1, 2, then) and held(other, "work") == was
+    assert f"it went on with the rehearsal of {text(then)}; " in " ".join(again.sentences())
+    with pytest.raises(PipelineError, match=rf"is in use \(topic work\): it has '.+' as of {re.escape(text(then))}; "):
+        restore(spark, options, path, rehearsal=Rehearsal(into, now_ms(client)))
+    assert held(other, "work") == was
+
+    # What its own restore has put there is nobody's rehearsal.
+    other.connection.run([("DEL", other.keyspace.rehearsed)])
+    with pytest.raises(PipelineError, match=r"is in use \(topic work\); choose"):
+        restore(spark, options, path, rehearsal=Rehearsal(into), dry_run=True)
+    Control(other).delete_topic("work", force=True)
+    assert restore(spark, options, path, rehearsal=Rehearsal(into)).restored == 3
+    assert held(other, "work") == held(client, "work")

@@ -111,6 +111,26 @@ def test_what_ended_without_a_journal_does_not_come_back(spark: Any, server: Emb
         assert held(client, "work") == {"store": {b"c"}}
 
 
+def test_what_fits_into_no_slot_is_said(spark: Any, server: EmbeddedRedis, tmp_path: Path) -> None:
+    path, options = str(tmp_path / "archive"), SourceOptions(server.url, "rs", (), 8)
+    with RMQ(server.url, "rs") as client:
+        for name in ("kind", "fewer", "same"):
+            client.define(Topic(name, TopicKind.FIXED_TIME, slots=2, journal=Journal.FULL))
+            send(client, name, *"abcdef")
+        archive(spark, options, path, compacting=False)
+        server.client().flushall()
+    with RMQ(server.url, "rs") as client:
+        client.define(Topic("kind", TopicKind.PRIORITY, slots=2, journal=Journal.FULL))
+        client.define(Topic("fewer", TopicKind.FIXED_TIME, slots=1, journal=Journal.FULL))
+        alone = restore(spark, replace(options, topics=("fewer",)), path)
+        assert [(each.topic, each.slot) for each in alone.left_out] == [("fewer", 0), ("fewer", 1)]
+        did = restore(spark, options, path)
+        assert (did.restored, did.counts) == (6, {"same": {"waiting": 6}})
+        assert {(each.topic, each.reason) for each in did.left_out} == {("kind", "redefined"), ("fewer", "redefined")}
+        assert "topic fewer, slot 0-1: its history is not whole (redefined). The topic is" in " ".join(did.sentences())
+        assert held(client, "kind") == held(client, "fewer") == {}
+
+
 def test_a_restore_of_everything_leaves_a_note(spark: Any, server: EmbeddedRedis, tmp_path: Path) -> None:
     path, everything = str(tmp_path / "archive"), SourceOptions(server.url, "rs", (), 4)
     raw = server.client()

@@ -19,7 +19,7 @@ def keys_of(client: KeySpace, namespace: str) -> list[str]:
     """Every key that belongs to ``namespace``, sorted, in printable form.
 
     But for those that end by themselves, and those that are kept on purpose: which topics and routes were deleted, the
-    format, which data set it is, and when it was restored.
+    format, which data set it is, when it was restored, and what was rehearsed in it.
     """
     return _left(client, namespace, _scan(client, namespace))
 
@@ -36,7 +36,7 @@ def remove_keys_of(client: KeySpace, namespace: str) -> list[str]:
 def _left(client: KeySpace, namespace: str, found: list[bytes]) -> list[str]:
     kept = {
         f"{name}{{{namespace}:topics}}".encode()
-        for name in ("deleted", "routes-deleted", "format", "data-set", "restored")
+        for name in ("deleted", "routes-deleted", "format", "data-set", "restored", "rehearsed")
     }
     return sorted(repr(key)[2:-1] for key in found if key not in kept and client.pttl(key) == -1)
 

@@ -64,7 +64,7 @@ def check(options: SourceOptions, kept: Archive) -> DataSet | None:
     """What the archive holds; None before its first note. Raises `PipelineError` where that is another data set."""
     with _client(options) as client:
         ours, topics = _here(client), client.run(definitions.read_all(client.keyspace))
-    noted, until_ms = _noted(kept), _until_ms(kept)
+    noted, until_ms = _noted(kept), end_ms(kept)
     if noted is None:
         if other := _other_topic(kept, topics, until_ms):
             raise PipelineError(_refusal(kept, f"another topic {other!r} than the one here"))
@@ -90,7 +90,7 @@ def check_restorable(options: SourceOptions, kept: Archive, topics: list[Topic])
     try:
         check(options, kept)
     except PipelineError:
-        until_ms = _until_ms(kept)
+        until_ms = end_ms(kept)
         with _client(options) as client:
             if any(_lived(client, topic, until_ms) for topic in topics):
                 raise
@@ -144,7 +144,7 @@ def _noted(kept: Archive) -> DataSet | None:
     return last and DataSet(last["namespace"], last["id"], last["began_ms"])
 
 
-def _until_ms(kept: Archive) -> int:
+def end_ms(kept: Archive) -> int:
     """When the last of what the archive holds happened, by the server's clock."""
     ends = (end for slots in kept.committed_offsets().values() for end in slots.values())
     return max((position_of(end) >> SEQUENCE_BITS for end in ends), default=-1)

@@ -53,6 +53,8 @@ ADVICE = {
     "undefined": "The archive has this topic, and the server does not know it, though nobody deleted it: restore it.",
     "unjournaled": "The journal is on, and this slot has lost the mark that says so: nobody knows what came since."
     f" {_AFRESH}",
+    "redefined": "The topic is here with another kind or number of slots than the archive has it: nothing of it fits"
+    " into these. What was there at a moment before, a rehearsal shows (--into, --at).",
     "unwatched": "It was restored before, and worked off since without a journal: what is done would come back. Switch"
     " the journal on before you restore.",
     "restarted": "The server has lost the end of its journal: restore what the archive holds.",

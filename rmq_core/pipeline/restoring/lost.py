@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,18 @@ class LeftOut:
     slot: int
     reason: str
     advice: str
+
+
+def redefined(archived: list[Topic], here: Mapping[str, Topic], deletions: Mapping[str, int]) -> tuple[LeftOut, ...]:
+    """All slots of topics that somebody has defined as something else since they were lost: what the archive has fits
+    into none of their slots. Where one was deleted on purpose, what it had before is not missed."""
+    return tuple(
+        LeftOut(each.name, slot, "redefined", gaps.ADVICE["redefined"])
+        for each in archived
+        if (now := here.get(each.name)) and (now.kind, now.slots) != (each.kind, each.slots)
+        if deletions.get(each.name, -1) < each.updated_ms
+        for slot in range(each.slots)
+    )
 
 
 def lacking() -> Column:

@@ -8,6 +8,7 @@ had not ended. A slot whose history is not whole until then is left out.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from rmq_core.client.rmq import RMQ
@@ -19,6 +20,7 @@ from rmq_core.pipeline.findings import gaps, repair_data
 from rmq_core.pipeline.history.accounts import accounts, lives, with_lives
 from rmq_core.pipeline.history.replay import SLOT, ms_of, replay
 from rmq_core.pipeline.reading import load, together
+from rmq_core.pipeline.restoring.arrivals import reached
 from rmq_core.pipeline.restoring.lost import USED, LeftOut, lacking, live_slots
 from rmq_core.pipeline.small import small
 from rmq_core.pipeline.sources.options import SourceOptions
@@ -43,23 +45,57 @@ def topics_of(kept: Archive, options: SourceOptions, at_ms: int | None) -> list[
     return [each for each in found if not options.topics or each.name in options.topics]
 
 
-def check(options: SourceOptions, kept: Archive, rehearsal: Rehearsal) -> SourceOptions:
-    """The options of the namespace that is filled. Raises `PipelineError` where it is in use: nothing may ever have
-    been sent to it, or taken from it, so that a rehearsal can be done again, but nobody's messages are mixed up."""
-    if rehearsal.into == options.namespace:
-        raise PipelineError(f"the namespace {rehearsal.into!r} is the one itself: choose another one to rehearse in")
+def check(options: SourceOptions, kept: Archive, rehearsal: Rehearsal) -> tuple[SourceOptions, int, bool]:
+    """The options of the namespace that is filled, the moment, and whether a rehearsal that was interrupted goes on; it
+    goes on with the moment it had. Raises `PipelineError` where the namespace is in use: nothing may ever have been
+    sent to it, or taken from it, or put back into it but by the same rehearsal, so that nobody's messages are mixed up,
+    nor those of two moments."""
+    into = rehearsal.into
+    if into == options.namespace:
+        raise PipelineError(f"the namespace {into!r} is the one itself: choose another one to rehearse in")
     data_set.check(options, kept)
-    target = replace(options, namespace=rehearsal.into, topics=())
+    now_ms = max(data_set.end_ms(kept), _reached_ms(options))
+    if rehearsal.at_ms is not None and rehearsal.at_ms > now_ms:
+        raise PipelineError(f"the moment {text(rehearsal.at_ms)} is still to come")
+    at_ms = now_ms if rehearsal.at_ms is None else rehearsal.at_ms
+    target = replace(options, namespace=into, topics=())
     with target.connection() as connection:
+        (noted,) = connection.run([("GET", target.keyspace.rehearsed)])
+        whose, _, noted_ms = noted.decode().partition(" ") if noted else ("", "", "")
+        goes_on = whose == options.namespace and (rehearsal.at_ms is None or int(noted_ms) == at_ms)
+        filled = False
         for topic in target.definitions():
             calls = [ledger_call(target.keyspace.slot(topic.name, slot)) for slot in range(topic.slots)]
             for reply in connection.run(calls):
                 counted = read_ledger(reply)["counters"]
-                if counted["sent"] or any(counted[name] for name in USED):
+                filled = filled or bool(counted["restored"])
+                if counted["sent"] or any(counted[name] for name in USED) or (counted["restored"] and not goes_on):
                     raise PipelineError(
-                        f"the namespace {rehearsal.into!r} is in use (topic {topic.name}): choose one that is empty"
+                        f"the namespace {into!r} is in use (topic {topic.name})"
+                        + (f": it has {whose!r} as of {text(int(noted_ms))}" if whose else "")
+                        + "; choose one that is empty"
                     )
-    return target
+    return target, int(noted_ms) if filled else at_ms, filled
+
+
+def note(target: SourceOptions, whose: str, at_ms: int) -> None:
+    """What is going to be there: of which namespace, and of which moment (ms)."""
+    with target.connection() as connection:
+        connection.run([("SET", target.keyspace.rehearsed, f"{whose} {at_ms}")])
+
+
+def _reached_ms(options: SourceOptions) -> int:
+    """The server's clock, and no earlier than what its journals tell: a clock may have been set back."""
+    with options.connection() as connection:
+        ((seconds, micros),) = connection.run([("TIME",)])
+    topics = [topic for topic in replace(options, topics=()).definitions() if not topic.is_stream]
+    newest = (int(each.newest.partition("-")[0]) for each in reached(options, topics).values())
+    return max(int(seconds) * 1000 + int(micros) // 1000, *newest, 0)
+
+
+def text(at_ms: int) -> str:
+    """A moment, as `--at` takes it."""
+    return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="milliseconds")
 
 
 def defined(target: SourceOptions, topics: list[Topic]) -> tuple[list[Topic], tuple[str, ...]]:
@@ -87,8 +123,8 @@ def candidates(
     every = together(kept, journal, options.deletions(), at_ms=at_ms)
     every = with_lives(every.where(F.col("topic").isin(names)))
     until = every if at_ms is None else every.where(ms_of(F.col("position")) <= at_ms)
-    reached = small(session, kept.reached(at_ms), gaps.REACHED).where(F.col("topic").isin(names))
-    all_lives = lives(accounts(every)).join(F.broadcast(reached), [*SLOT], "full")
+    come_to = small(session, kept.reached(at_ms), gaps.REACHED).where(F.col("topic").isin(names))
+    all_lives = lives(accounts(every)).join(F.broadcast(come_to), [*SLOT], "full")
     torn = all_lives.where(lacking() | F.col("life").isNull()).select(*SLOT, F.col("life").isNull().alias("all"))
     told = lives(accounts(until)).select(*SLOT, "life", "reason").join(torn.distinct(), [*SLOT], "full")
     damage = F.when(F.col("all"), "slot").when(~F.col("all"), "file").otherwise(F.col("reason"))

@@ -25,7 +25,7 @@ from rmq_core.pipeline.progress import QUIET, Progress
 from rmq_core.pipeline.reading import History, load
 from rmq_core.pipeline.restoring import rehearsal as of_rehearsal
 from rmq_core.pipeline.restoring.arrivals import Reached, reached
-from rmq_core.pipeline.restoring.lost import LeftOut, candidates
+from rmq_core.pipeline.restoring.lost import LeftOut, candidates, redefined
 from rmq_core.pipeline.restoring.put_back import COLUMNS, PRESENT, RESTORED, RESULT, WITHOUT_CONTENT, putter
 from rmq_core.pipeline.restoring.rehearsal import Rehearsal
 from rmq_core.pipeline.restoring.under_way import under_way
@@ -45,6 +45,7 @@ class Restored:
     purpose. ``slots_alone``: slots that have lost nothing. ``left_out``: see `LeftOut`. ``streams``: topics whose
     entries the archive has and that are not put back. ``counts``: by topic, how many copies there are to put back
     waiting, retrying, in flight and dead, and how many stay away ``without_content``. ``into``: the other namespace.
+    ``as_of_ms``: the moment of a rehearsal that was interrupted, and that this one, which named none, went on with.
     """
 
     restored: int
@@ -57,6 +58,7 @@ class Restored:
     streams: tuple[str, ...] = ()
     counts: dict[str, dict[str, int]] = field(default_factory=dict)
     into: str | None = None
+    as_of_ms: int | None = None
 
     def sentences(self) -> list[str]:
         """What a person must know beside the numbers."""
@@ -73,6 +75,9 @@ class Restored:
             which = _ranges(sorted(slots))
             advice = gaps.ADVICE.get(reason, "")
             said.append(f"left out: topic {topic}, slot {which}: its history is not whole ({reason}). {advice}")
+        if self.as_of_ms is not None:
+            then = of_rehearsal.text(self.as_of_ms)
+            said.append(f"it went on with the rehearsal of {then}; what is there now needs another namespace")
         if self.without_content:
             said.append(f"{self.without_content} stay away: no journal holds their content (mode events; see --inline)")
         return said
@@ -106,7 +111,10 @@ def restore(
     """
     lock = nullcontext() if dry_run else RestoreLock(options)
     if rehearsal is not None:
-        with lock as held, plain_errors("the rehearsal stopped"):
+        into = replace(options, namespace=rehearsal.into)
+        # Nothing else is put there meanwhile: neither by its own restore, nor out of a third namespace.
+        other = nullcontext() if dry_run or rehearsal.into == options.namespace else RestoreLock(into)
+        with lock as held, other, plain_errors("the rehearsal stopped"):
             return with_retries(lambda: _rehearse(session, options, path, progress, held, inline, rehearsal))
     with lock as held, plain_errors("the restore stopped"):
         defined: list[str] = []  # over all tries: the second finds what the first has defined
@@ -150,7 +158,11 @@ def _restore(
         deleted |= _deleted_topics(kept) - here.keys() - {each.name for each in everything}
         if options.topics:
             deleted &= set(options.topics)
-        topics = [here.get(each.name, each) for each in everything if each.name not in deleted]
+        other = redefined(everything, here, deletions)
+        apart = deleted | {each.topic for each in other}
+        topics = [here.get(each.name, each) for each in everything if each.name not in apart]
+        if not topics:
+            return Restored(0, 0, 0, (), 0, other, tuple(sorted(deleted)), streams)
         defined += [each.name for each in topics if each.name not in here and not dry_run]
         topics = topics if dry_run else _define(options, topics)
         names = [each.name for each in topics]
@@ -159,7 +171,7 @@ def _restore(
         journal = _journal(session, options, known)  # first: what is archived meanwhile must be in one of both
         history = History(session, names, kept.pinned(), journal, deletions)
         wanted, alone, left_out = candidates(options, topics, history)
-    found = Restored(0, 0, 0, tuple(defined), alone, left_out, tuple(sorted(deleted)), streams)
+    found = Restored(0, 0, 0, tuple(defined), alone, (*other, *left_out), tuple(sorted(deleted)), streams)
     return _put(session, options, topics, wanted, found, since_ms, before, progress, lock, inline=inline)
 
 
@@ -173,17 +185,19 @@ def _rehearse(
     rehearsal: Rehearsal,
 ) -> Restored:
     kept, since_ms, dry_run = Archive(session, path), _now_ms(options), lock is None
-    at_ms = rehearsal.at_ms
     with progress.stage("read", session):
-        target = of_rehearsal.check(options, kept, rehearsal)
-        archived = of_rehearsal.topics_of(kept, options, at_ms)
+        target, at_ms, goes_on = of_rehearsal.check(options, kept, rehearsal)
+        archived = of_rehearsal.topics_of(kept, options, rehearsal.at_ms)
         topics = [topic for topic in archived if not topic.is_stream]
         if not topics or kept.last_committed() is None:
             raise PipelineError(f"the archive {path} holds nothing to restore")
         wanted, left_out = of_rehearsal.candidates(session, options, topics, kept, at_ms)
+        if not dry_run:
+            of_rehearsal.note(target, options.namespace, at_ms)
         topics, new = (topics, ()) if dry_run else of_rehearsal.defined(target, topics)
     streams = tuple(topic.name for topic in archived if topic.is_stream)
-    found = Restored(0, 0, 0, new, 0, left_out, (), streams, into=rehearsal.into)
+    as_of_ms = at_ms if goes_on and rehearsal.at_ms is None else None
+    found = Restored(0, 0, 0, new, 0, left_out, (), streams, into=rehearsal.into, as_of_ms=as_of_ms)
     return _put(session, target, topics, wanted, found, since_ms, {}, progress, lock, inline=inline)
 
 

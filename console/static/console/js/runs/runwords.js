@@ -79,6 +79,9 @@ export const GAPS = {
   reshaped: gettext(
     "Its slots were made with another definition of the topic (kind, number of slots, time of creation): somebody has changed that by hand, and calls are refused. Put it back as it was.",
   ),
+  redefined: gettext(
+    "The topic is here with another kind or number of slots than the archive has it: nothing of it fits into these. What was there at a moment before, a rehearsal shows.",
+  ),
   undefined: gettext(
     "The archive has this topic, and the server does not know it, though nobody deleted it: restore it.",
   ),
