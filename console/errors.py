@@ -7,6 +7,10 @@ class BadRequest(ValueError):
     """What was asked for cannot be done as it is; the text is for the person who asked."""
 
 
+class NotConfirmed(BadRequest):
+    """So many, or so final, that a word has to be typed first; the text says which."""
+
+
 def say_why() -> str:
     """What is said of a reason that is none."""
     return gettext("Say why: this action is recorded with its reason.")

@@ -8,7 +8,7 @@ from django.utils.translation import gettext
 
 from console.access import Action, require
 from console.engine import engine
-from console.errors import BadRequest
+from console.errors import BadRequest, NotConfirmed
 from console.usecases.actor import Actor
 from console.usecases.audit import audited, check_reason
 from console.usecases.confirming import CONFIRM_ABOVE
@@ -79,14 +79,14 @@ def plan_trim(topic: str) -> tuple[Topic, TrimPlan]:
 def trim(actor: Actor, topic: str, reason: str, confirm: str = "") -> int:
     """Cuts a stream to its bounds at once; how many entries went. `confirm`: its name, where they are many.
 
-    Raises `Forbidden`, `BadRequest` (no reason, not confirmed).
+    Raises `Forbidden`, `BadRequest` (no reason), `NotConfirmed`.
     """
     with audited(actor, Action.TRIM, topic=topic, reason=reason) as entry:
         require(actor.user, Action.TRIM, topic)
         check_reason(reason, needed=True)
         definition = stored(topic)
         if confirm != topic and (plan := engine().control.plan_trim(definition)).entries > CONFIRM_ABOVE:
-            raise BadRequest(
+            raise NotConfirmed(
                 gettext("%(count)s entries would be trimmed. Type the topic's name, %(topic)s, to confirm.")
                 % {"count": digits(plan.entries), "topic": topic}
             )

@@ -9,7 +9,7 @@ from django.db.models import Q, QuerySet
 from django.utils.translation import gettext
 
 from console.access import Action, require
-from console.errors import BadRequest
+from console.errors import BadRequest, NotConfirmed
 from console.outbox import acts
 from console.outbox.acts import Which
 from console.outbox.figures import COUNTED_MOST
@@ -106,7 +106,7 @@ def _check_few(database: str, which: Which) -> None:
     """Many rows go only where the name of their database was typed. Raises `BadRequest`."""
     count = acts.count(database, which, COUNTED_MOST)
     if count > CONFIRM_ABOVE:
-        raise BadRequest(
+        raise NotConfirmed(
             gettext("%(count)s messages would be discarded. Type the database's name, %(database)s, to confirm.")
             % {"count": digits(count), "database": database}
         )

@@ -22,6 +22,7 @@ from console.errors import (
     BadRequest,
     ChangedMeanwhile,
     LossOver,
+    NotConfirmed,
     ScheduleMoved,
     UnknownAlert,
     UnknownMessage,
@@ -233,6 +234,8 @@ def translate(error: Exception) -> ApiError:
             return ApiError(404, "unknown_view", str(error))
         case ViewExists():
             return ApiError(409, "view_exists", str(error))
+        case NotConfirmed():
+            return ApiError(422, "bad_request", str(error), [("confirm", str(error))])
         case BadRequest():
             return ApiError(422, "bad_request", str(error))
         case RMQError():

@@ -11,7 +11,7 @@ from django.utils.translation import gettext
 
 from console.access import Action, Permission, require
 from console.engine import engine
-from console.errors import BadRequest
+from console.errors import BadRequest, NotConfirmed
 from console.models import Operation
 from console.usecases import audit
 from console.usecases.actor import Actor
@@ -150,7 +150,7 @@ def check_reason(wanted: BulkRequest) -> None:
 def check_confirmed(wanted: BulkRequest, count: int) -> None:
     """Many messages at once need the topic's name, typed. Raises `BadRequest`."""
     if count > CONFIRM_ABOVE and wanted.confirm != wanted.topic:
-        raise BadRequest(
+        raise NotConfirmed(
             gettext("%(count)s messages match. Type the topic's name, %(topic)s, to confirm.")
             % {"count": digits(count), "topic": wanted.topic}
         )

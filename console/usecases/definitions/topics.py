@@ -9,7 +9,7 @@ from django.utils.translation import gettext
 
 from console.access import Action, require
 from console.engine import engine
-from console.errors import BadRequest
+from console.errors import BadRequest, NotConfirmed
 from console.models import TopicRevision
 from console.serializers.topics import definition_json
 from console.usecases.actor import Actor
@@ -90,7 +90,7 @@ def rollback_target(name: str, revision: int) -> Topic:
 def delete(actor: Actor, name: str, reason: str, force: bool = False, confirm: str = "") -> int:
     """Delete a topic with every key; returns how many messages went with it. `confirm`: its name, where they are many.
 
-    Raises `Forbidden`, `BadRequest` (no reason, not confirmed), `UnknownTopic`, `TopicNotEmpty` (and not `force`).
+    Raises `Forbidden`, `BadRequest` (no reason), `NotConfirmed`, `UnknownTopic`, `TopicNotEmpty` (and not `force`).
     """
     action = Action.DELETE_GROUP if is_group_name(name) else Action.FORCE_DELETE if force else Action.DELETE_TOPIC
     with audited(actor, action, topic=name, query={"force": force}, reason=reason) as entry:
@@ -116,7 +116,7 @@ def _check_few(topic: Topic) -> None:
     (sample,) = engine().inspector.sample([topic.name])
     count = sample.backlog + sample.prepare + sample.dead + sample.length
     if count > CONFIRM_ABOVE:
-        raise BadRequest(
+        raise NotConfirmed(
             gettext("%(count)s messages would be deleted with it. Type the topic's name, %(topic)s, to confirm.")
             % {"count": digits(count), "topic": topic.name}
         )

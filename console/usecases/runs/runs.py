@@ -14,7 +14,7 @@ from django.utils.translation import gettext
 from console.access import Action, Permission, User, account_of, in_scope, require
 from console.clock import now_ms
 from console.engine import engine
-from console.errors import BadRequest, ScheduleMoved, UnknownSchedule
+from console.errors import BadRequest, NotConfirmed, ScheduleMoved, UnknownSchedule
 from console.models import PipelineSchedule, Reconciliation
 from console.models.fields import UNREADABLE
 from console.models.pipeline import WITHOUT
@@ -95,7 +95,7 @@ def start(actor: Actor, wanted: RunRequest) -> Reconciliation:
             require(actor.user, action, topic)
         _check(wanted)
         if (word := wanted.word) and wanted.confirm != word:
-            raise BadRequest(gettext("Type “%(word)s” to confirm.") % {"word": word})
+            raise NotConfirmed(gettext("Type “%(word)s” to confirm.") % {"word": word})
         run = Reconciliation(
             kind=wanted.kind,
             topics=list(wanted.topics),

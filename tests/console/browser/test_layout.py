@@ -9,6 +9,8 @@ from dataclasses import replace
 import pytest
 from playwright.sync_api import Page, expect
 
+from rmq_core import StreamMessage, TopicKind
+from tests.console.browser.contexts import Contexts
 from tests.console.conftest import Queue
 
 Open = Callable[..., Page]
@@ -125,3 +127,27 @@ def test_a_long_figure_is_not_cut(open_page: Open, queue: Queue, topic: str) -> 
     figure = page.locator(".rc-tile").filter(has_text="Due lag").locator(".rc-tile-value")
     expect(figure).to_contain_text(re.compile(r"\d+ m \d+ s"))
     assert figure.evaluate("(value) => value.scrollWidth <= value.clientWidth")
+
+
+SPILLS = """(cell) => {
+  const words = document.createRange();
+  words.selectNodeContents(cell);
+  return words.getBoundingClientRect().right - cell.getBoundingClientRect().right;
+}"""
+
+
+def test_the_row_of_a_stream_keeps_to_its_columns(open_page: Open, queue: Queue, contexts: Contexts) -> None:
+    stream = queue.topic("wide-stream", TopicKind.STREAM, slots=1)
+    group = "a-group-with-a-name-that-needs-a-line-of-its-own"
+    queue.client.define_group(stream, group)
+    queue.client.send_many(stream, [StreamMessage("entry")] * 1_000)
+    page = open_page(f"/?q={stream}&group=no", viewport=NARROW)
+    kept = page.locator(".rc-col-backlog").filter(has_text="kept")
+    expect(kept).to_have_text("1,000 kept")
+    assert kept.evaluate(SPILLS) <= 0
+    page = open_page(f"/topics/{stream}/groups/", viewport=NARROW)
+    fold = page.get_by_role("button", name=f"Who works on {group}").bounding_box()
+    name = page.get_by_role("link", name=group).bounding_box()
+    assert fold and name and name["x"] >= fold["x"] + fold["width"] and name["y"] < fold["y"] + fold["height"]
+    contexts.close()
+    queue.control.delete_topic(stream, force=True)

@@ -156,3 +156,25 @@ def test_who_consumes_at_most_once_is_marked(stack: Stack, open_page: Callable[.
 
         wait_until(marked, timeout_s=30, what="the worker's row and the topic's page say so")
     assert row(fleet, "worker-1").get_by_text("At most once").count() == 0
+
+
+def test_what_is_done_to_a_worker_is_in_sight(stack: Stack, open_page: Callable[..., Page]) -> None:
+    topics = ["flight-events@notifications", "flight-events@cache.of-a-machine-7.131a26d3"]
+    about = {
+        "host": "here", "pid": 7, "topics": topics, "started_ms": 1, "threads": 10, "in_flight": 10, "done": 1_234_567,
+        "failed": 12_345, "done_per_s": 85.0, "stuck": 0, "version": "0.1.0", "state": "running", "stale": 0,
+        "slots": dict.fromkeys(topics, "0-15"), "session": "connected", "session_for_ms": 953_000,
+        "weight": 1, "versions": dict.fromkeys(topics, 1),
+        "turns": {each: {"running": 1, "most": 1, "could": 2} for each in topics},
+    }  # fmt: skip
+    fleet = open_page("/workers/")
+    with stack.client() as client:
+
+        def is_there() -> bool:
+            call = Call(script("heartbeat"), [client.keyspace.workers], ["of-a-machine", json.dumps(about), 3_600_000])
+            client.connection.run([call])
+            return row(fleet, "of-a-machine").get_by_role("button", name="Drain").count() == 1
+
+        wait_until(is_there, timeout_s=30, what="the worker has a row")
+    table = fleet.locator(".rc-scroll:has(.rc-workers)")
+    assert table.evaluate("(box) => box.scrollWidth <= box.clientWidth")

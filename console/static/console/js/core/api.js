@@ -14,6 +14,8 @@ const AGAIN = ["unreachable", "in_progress"];
 /** What a proxy says for a console that is not there just now, as while it is restarted. */
 const BY_PROXIES = [502, 503, 504];
 const NOTHING = 204;
+/** Of those who sign in in another tab, are asked to wait, or of a Redis that comes back. */
+const PASSING = [401, 429, 503];
 /** So long who presses again means the same. Later somebody else may have undone it, and it is meant anew. */
 const MEANT_MS = 600_000;
 /** @type {Record<string, string>} */
@@ -181,8 +183,8 @@ export async function once(method, path, query, body, headers) {
   stopCaptured(method, path, query, body, headers);
   const url = address(path, query);
   const asked = JSON.stringify([method, url, body, headers]);
-  const lost = { ...body, ...query }.validate_only ? AWAY : LOST;
-  const begun = underWay.get(asked) ?? untilAnswered(asked, url, () => changing(method, body, headers), lost);
+  const looks = Boolean({ ...body, ...query }.validate_only);
+  const begun = underWay.get(asked) ?? untilAnswered(asked, url, () => changing(method, body, headers), looks);
   underWay.set(asked, begun);
   try {
     return await begun;
@@ -192,12 +194,14 @@ export async function once(method, path, query, body, headers) {
 }
 
 /**
+ * Who only looks has no key: with one, the answer that was lost would come again, and tell of what was then.
  * @param {string} asked
  * @param {string} url
  * @param {() => RequestInit} options
- * @param {string} lost
+ * @param {boolean} looks
  */
-async function untilAnswered(asked, url, options, lost) {
+async function untilAnswered(asked, url, options, looks) {
+  const lost = looks ? AWAY : LOST;
   const before = unanswered.get(asked);
   const meant = before && Date.now() < before.untilMs ? before : { known: key(), untilMs: Date.now() + MEANT_MS };
   const untilMs = Date.now() + PATIENCE_MS;
@@ -205,14 +209,15 @@ async function untilAnswered(asked, url, options, lost) {
     const ours = options();
     try {
       const keyed = { ...ours, headers: { "Idempotency-Key": meant.known, ...ours.headers } };
-      const found = await answer(await reach(url, keyed, lost), lost);
+      const found = await answer(await reach(url, looks ? ours : keyed, lost), lost);
       unanswered.delete(asked);
       return found;
     } catch (error) {
       if (codeOf(error) === "csrf" && left && (await signedInAgain())) continue;
-      if (AGAIN.includes(codeOf(error))) unanswered.set(asked, meant);
+      const again = AGAIN.includes(codeOf(error));
+      if (again) unanswered.set(asked, meant);
       else unanswered.delete(asked);
-      if (!left || Date.now() >= untilMs || !unanswered.has(asked)) throw error;
+      if (!left || Date.now() >= untilMs || !again) throw error;
       await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
     }
   }
@@ -285,8 +290,9 @@ export const wrongFields = (/** @type {unknown} */ error) => (error instanceof A
 /** What kind of refusal it is; "" of what is none. */
 export const codeOf = (/** @type {unknown} */ error) => (error instanceof ApiError ? error.code : "");
 
-/** Whether nobody answered. */
-export const isAway = (/** @type {unknown} */ error) => codeOf(error) === "unreachable";
+/** Whether it may pass by itself: nobody answered, Redis or the database is away, nobody is signed in just now. */
+export const mayPass = (/** @type {unknown} */ error) =>
+  error instanceof ApiError && (error.code === "unreachable" || PASSING.includes(error.status));
 
 /** Whether that is how an answer ends that nobody waits for any more. */
 export const isStopped = (/** @type {unknown} */ error) => error instanceof Error && error.name === "AbortError";

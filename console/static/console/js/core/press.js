@@ -10,6 +10,24 @@ const SPACE = "space";
 const BY_SPACE =
   'button, summary, select, [role="button"], [role="tab"], [role="option"], input:is([type="checkbox"], [type="radio"], [type="button"], [type="submit"])';
 
+/**
+ * What a press does, once at a time: who presses again while an answer is late means the same, not another dialog.
+ * @template {any[]} Given
+ * @param {(...given: Given) => any} act
+ */
+export function single(act) {
+  let busy = false;
+  return async (/** @type {Given} */ ...given) => {
+    if (busy) return;
+    busy = true;
+    try {
+      await act(...given);
+    } finally {
+      busy = false;
+    }
+  };
+}
+
 /** What is down: a pointer's number, or the space bar. @type {Set<number | string>} */
 const down = new Set();
 /** @type {{ done: Promise<void>, end: () => void } | null} */

@@ -1,5 +1,5 @@
 // Dead letters are moved to another topic: where to, what each would become there, then the last click.
-import { get, isAway, ofTopic, post } from "../core/api.js";
+import { get, ofTopic, post } from "../core/api.js";
 import { h, headRow, replace } from "../core/dom.js";
 import { count } from "../core/format.js";
 import { page } from "../core/page.js";
@@ -11,8 +11,6 @@ import { guardedButton } from "../parts/guardedbutton.js";
 import { TargetFields } from "../parts/targetfields.js";
 
 const PAUSE_MS = 350;
-/** So long after nobody answered. */
-const AGAIN_MS = 3000;
 const SHOWN = 50;
 
 /** A button that moves `refs()`: [[slot, id], …]; `onDone()` after they were. */
@@ -45,8 +43,6 @@ class RedriveDialog {
   constructor(refs, topics, onDone) {
     this.path = ofTopic(page.topic.name, "/dead:redrive");
     this.messages = refs.map(([slot, id]) => ({ slot, id }));
-    this.timer = 0;
-    this.asked = 0;
     this.fields = new TargetFields(topics, { topic: topics[0].name }, () => this.changed(PAUSE_MS));
     this.plan = h("div", { class: "rc-preview", role: "status", "aria-live": "polite" });
     this.command = new CommandLine();
@@ -85,7 +81,6 @@ class RedriveDialog {
         toast(words.join(" ").trim(), done === n ? "success" : "info");
         onDone();
       },
-      closed: () => clearTimeout(this.timer),
     });
   }
 
@@ -94,28 +89,24 @@ class RedriveDialog {
   }
 
   changed(/** @type {number} */ pause) {
-    clearTimeout(this.timer);
-    this.ask.hold(true);
-    this.timer = setTimeout(() => this.look(), pause);
+    this.ask.plan(
+      this.plan,
+      () => this.look(),
+      ({ results, command }) => {
+        this.show(results);
+        this.command.show(command);
+        this.command.element.hidden = false;
+        const refused = results.some((each) => each.status === "refused");
+        this.ask.hold(refused || !results.some((each) => each.status === "done"));
+      },
+      pause,
+    );
   }
 
-  async look() {
-    const number = ++this.asked;
+  /** @returns {Promise<Api.RedrivenList>} */
+  look() {
     this.command.element.hidden = true;
-    try {
-      /** @type {Api.RedrivenList} */
-      const { results, command } = await post(this.path, { ...this.wanted(), validate_only: true });
-      if (number !== this.asked) return;
-      this.show(results);
-      this.command.show(command);
-      this.command.element.hidden = false;
-      const refused = results.some((each) => each.status === "refused");
-      this.ask.hold(refused || !results.some((each) => each.status === "done"));
-    } catch (problem) {
-      if (number !== this.asked) return;
-      replace(this.plan, h("p", { class: "rc-error" }, messageOf(problem)));
-      if (isAway(problem) && this.ask.dialog.open) this.timer = setTimeout(() => this.look(), AGAIN_MS);
-    }
+    return post(this.path, { ...this.wanted(), validate_only: true });
   }
 
   show(/** @type {Api.Redriven[]} */ results) {

@@ -1,5 +1,5 @@
 // Acting on all messages that match: which, how many of them, what to do and how carefully; the server does the rest.
-import { isAway, ofTopic, post } from "../core/api.js";
+import { mayPass, ofTopic, post } from "../core/api.js";
 import { h, icon, press, replace, setText } from "../core/dom.js";
 import { bytes, exact, time } from "../core/format.js";
 import { page } from "../core/page.js";
@@ -202,7 +202,7 @@ class BulkDialog {
     } catch (problem) {
       if (asked !== this.asked) return;
       replace(this.seen, h("p", { class: "rc-error" }, messageOf(problem)));
-      if (isAway(problem)) this.timer = setTimeout(() => this.look(asked), AGAIN_MS);
+      if (mayPass(problem)) this.timer = setTimeout(() => this.look(asked), AGAIN_MS);
     }
     this.allow();
   }

@@ -3,6 +3,7 @@ import { codeOf, ofTopic, put, wrongFields } from "../core/api.js";
 import { byId, h, replace } from "../core/dom.js";
 import "../core/keys.js";
 import { page, topicAddress } from "../core/page.js";
+import { single } from "../core/press.js";
 import { fill, gettext, messageOf } from "../core/text.js";
 import { DefinitionForm } from "../definitions/definitionform.js";
 import { planDialog } from "../definitions/plandialog.js";
@@ -27,8 +28,11 @@ const element = h(
     ),
   ),
 );
-element.addEventListener("submit", async (event) => {
+element.addEventListener("submit", (event) => {
   event.preventDefault();
+  review();
+});
+const review = single(async () => {
   say("");
   const values = form.values();
   if (!NAME.test(values.name)) {

@@ -4,6 +4,7 @@ import { param } from "../core/address.js";
 import { codeOf, get, getTagged, ofTopic, post, put, remove, wrongFields } from "../core/api.js";
 import { byId, h, icon, replace } from "../core/dom.js";
 import { page, topicAddress } from "../core/page.js";
+import { single } from "../core/press.js";
 import { fill, gettext, messageOf, ngettext } from "../core/text.js";
 import { toast } from "../core/toast.js";
 import { conflictDialog } from "../definitions/conflict.js";
@@ -34,11 +35,15 @@ export class DefinitionTab {
     this.path = ofTopic(page.topic.name);
     this.etag = page.etag;
     this.missing = actions.edit_topic;
+    this.ask = single(() => this.plan());
     this.form = new DefinitionForm(page.fields, page.definition, {
       disabled: this.missing,
       onChange: (/** @type {number} */ number) => this.changed(number),
     });
-    this.revisions = new Revisions((row) => this.rollBack(row), this.missing);
+    this.revisions = new Revisions(
+      single((row) => this.rollBack(row)),
+      this.missing,
+    );
     this.review = h("button", { type: "submit", class: "rc-button rc-primary" }, gettext("Review the change"));
     this.undo = h(
       "button",
@@ -139,7 +144,7 @@ export class DefinitionTab {
   }
 
   /** What the change would do; then the last click. */
-  async ask() {
+  async plan() {
     this.say("");
     const values = this.form.values();
     try {

@@ -1,9 +1,12 @@
 // The one dialog before something is done: what it would do, why it is done, and the last click.
+import { mayPass, wrongFields } from "../core/api.js";
 import { h, replace } from "../core/dom.js";
 import { fill, gettext, messageOf } from "../core/text.js";
 import { copyAs } from "./copyas.js";
 
 const REASON_MAX = 500;
+/** So long after nobody could say what it would do. */
+const AGAIN_MS = 3000;
 let number = 0;
 
 /**
@@ -65,7 +68,7 @@ export function ask({
       button,
     ),
   );
-  const state = { busy: false, held: false, word: confirmWord !== null };
+  const state = { busy: false, held: false, word: confirmWord !== null, looked: 0 };
   const check = () => {
     typedLabel.hidden = !state.word;
     button.disabled = state.busy || state.held || (state.word && typed.value !== confirmWord);
@@ -81,6 +84,8 @@ export function ask({
     } catch (problem) {
       replace(error, messageOf(problem));
       error.hidden = false;
+      // There are more than were counted before, by now.
+      if (confirmWord !== null && wrongFields(problem).some(({ field }) => field === "confirm")) state.word = true;
     } finally {
       state.busy = false;
       check();
@@ -90,6 +95,10 @@ export function ask({
     dialog.remove();
     closed();
   });
+  const hold = (/** @type {boolean} */ held) => {
+    state.held = held;
+    check();
+  };
   dialog.append(form);
   document.body.append(dialog);
   check();
@@ -99,9 +108,31 @@ export function ask({
     dialog,
     button,
     /** Whether the last click waits for something else. */
-    hold(/** @type {boolean} */ held) {
-      state.held = held;
-      check();
+    hold,
+    /**
+     * Ask what it would do, and hold the last click until `show` has drawn the answer, which lets it go. It is asked
+     * again where that may pass by itself; of several that were asked for, only the last one counts.
+     * @template Plan
+     * @param {HTMLElement} place where it says why there is no answer
+     * @param {() => Promise<Plan>} look
+     * @param {(plan: Plan) => void} show
+     * @param {number} [pause] before the first look, as somebody types
+     */
+    async plan(place, look, show, pause = 0) {
+      const number = ++state.looked;
+      hold(true);
+      for (let wait = pause; ; wait = AGAIN_MS) {
+        await new Promise((resolve) => setTimeout(resolve, wait));
+        if (number !== state.looked || !dialog.open) return;
+        try {
+          const found = await look();
+          return number === state.looked ? show(found) : undefined;
+        } catch (problem) {
+          if (number !== state.looked) return;
+          replace(place, h("p", { class: "rc-error" }, messageOf(problem)));
+          if (!mayPass(problem)) return;
+        }
+      }
     },
     needsWord(/** @type {boolean} */ word) {
       state.word = word;

@@ -1,5 +1,6 @@
 // Buttons and links that need a permission. Who lacks it sees them too: disabled, and saying what is missing.
 import { h, icon } from "../core/dom.js";
+import { single } from "../core/press.js";
 import { toast } from "../core/toast.js";
 
 /**
@@ -9,6 +10,7 @@ import { toast } from "../core/toast.js";
  * @param {() => any} act
  */
 export function guardedButton({ action, symbol, label, missing, look = "", bare = false }, act) {
+  const once = single(act);
   return h(
     "button",
     {
@@ -20,7 +22,7 @@ export function guardedButton({ action, symbol, label, missing, look = "", bare 
       title: missing ?? (bare ? label : null),
       // The second half of a double click would undo what the first has switched.
       onclick: (/** @type {MouseEvent} */ { detail }) =>
-        missing ? toast(missing, "error") : detail > 1 ? undefined : act(),
+        missing ? toast(missing, "error") : detail > 1 ? undefined : once(),
     },
     icon(symbol),
     bare ? null : label,

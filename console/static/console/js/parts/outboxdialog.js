@@ -2,7 +2,7 @@
 import { post } from "../core/api.js";
 import { h, replace } from "../core/dom.js";
 import { exact } from "../core/format.js";
-import { fill, gettext, messageOf, ngettext } from "../core/text.js";
+import { fill, gettext, ngettext } from "../core/text.js";
 import { toast } from "../core/toast.js";
 import { ask } from "./ask.js";
 
@@ -15,7 +15,7 @@ import { ask } from "./ask.js";
  * @param {About} about
  * @param {() => void} onDone
  */
-export async function outboxDialog(database, which, { path, about, title, label, reason, danger = false }, onDone) {
+export function outboxDialog(database, which, { path, about, title, label, reason, danger = false }, onDone) {
   const address = `outbox/${encodeURIComponent(database)}/messages:${path}`;
   const seen = h("div", { class: "rc-preview", role: "status", "aria-live": "polite" }, gettext("Counting…"));
   const dialog = ask({
@@ -35,16 +35,12 @@ export async function outboxDialog(database, which, { path, about, title, label,
   });
   if (!which.all_parked) return;
   dialog.needsWord(false);
-  dialog.hold(true);
-  try {
-    /** @type {Api.OutboxPlan} */
-    const plan = await post(address, { ...which, validate_only: true });
+  const look = () => post(address, { ...which, validate_only: true });
+  dialog.plan(seen, look, (/** @type {Api.OutboxPlan} */ plan) => {
     replace(seen, h("p", {}, h("strong", {}, amount(plan))), h("p", { class: "rc-muted" }, query(database, which)));
     dialog.needsWord(plan.confirm);
     dialog.hold(!plan.rows);
-  } catch (problem) {
-    replace(seen, h("p", { class: "rc-error" }, messageOf(problem)));
-  }
+  });
 }
 
 function amount(/** @type {Api.OutboxPlan} */ { rows, capped }) {

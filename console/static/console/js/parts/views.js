@@ -3,6 +3,7 @@ import { codeOf, get, post, remove } from "../core/api.js";
 import { byId, h, icon, replace } from "../core/dom.js";
 import { shortcut } from "../core/keys.js";
 import { page } from "../core/page.js";
+import { single } from "../core/press.js";
 import { fill, gettext, messageOf } from "../core/text.js";
 import { toast } from "../core/toast.js";
 import { ask } from "./ask.js";
@@ -12,7 +13,7 @@ import { atOnce } from "./atonce.js";
 
 const here = () => location.pathname.slice(page.root.length) + location.search;
 
-async function open() {
+const open = single(async () => {
   /** @type {View[]} */
   let views = [];
   try {
@@ -50,7 +51,7 @@ async function open() {
       toast(fill(gettext("Saved as %(name)s."), { name: name.value }));
     },
   });
-}
+});
 
 function show(/** @type {HTMLElement} */ list, /** @type {View[]} */ views) {
   const group = (/** @type {string} */ title, /** @type {boolean} */ shared) => {

@@ -3,7 +3,7 @@ import { post } from "../core/api.js";
 import { h, replace } from "../core/dom.js";
 import { exact } from "../core/format.js";
 import { page } from "../core/page.js";
-import { fill, gettext, messageOf, ngettext } from "../core/text.js";
+import { fill, gettext, ngettext } from "../core/text.js";
 import { toast } from "../core/toast.js";
 import { ask } from "../parts/ask.js";
 import { OUTCOMES, REPAIRS } from "./runwords.js";
@@ -14,7 +14,7 @@ import { OUTCOMES, REPAIRS } from "./runwords.js";
  * @param {{ repair: string, kind?: string, topic?: string, finding?: number }} request
  * @param {() => void} done
  */
-export async function askRepair(path, request, done) {
+export function askRepair(path, request, done) {
   const seen = h("div", { class: "rc-preview", role: "status", "aria-live": "polite" }, gettext("Looking…"));
   const canary = h("input", {
     class: "rc-input",
@@ -46,15 +46,11 @@ export async function askRepair(path, request, done) {
       done();
     },
   });
-  dialog.hold(true);
-  try {
-    /** @type {Api.Forecast} */
-    const found = await post(`${path}:repair`, { ...request, validate_only: true });
+  const look = () => post(`${path}:repair`, { ...request, validate_only: true });
+  dialog.plan(seen, look, (/** @type {Api.Forecast} */ found) => {
     replace(seen, sentences(found));
     dialog.hold(!found.outcomes.done && found.looked_at === found.count);
-  } catch (error) {
-    replace(seen, h("p", { class: "rc-error" }, messageOf(error)));
-  }
+  });
 }
 
 function sentences(/** @type {Api.Forecast} */ found) {

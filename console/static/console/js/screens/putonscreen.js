@@ -2,7 +2,7 @@
 import { get, post } from "../core/api.js";
 import { h } from "../core/dom.js";
 import { page } from "../core/page.js";
-import { fill, gettext } from "../core/text.js";
+import { fill, gettext, messageOf } from "../core/text.js";
 import { toast } from "../core/toast.js";
 import { ask } from "../parts/ask.js";
 import { guardedButton } from "../parts/guardedbutton.js";
@@ -18,8 +18,14 @@ export const putOnScreen = (/** @type {[string, string][]} */ panels) =>
   );
 
 async function open(/** @type {Option[]} */ panels) {
-  /** @type {Api.ScreenList} */
-  const { screens } = await get("screens");
+  /** @type {Api.ScreenOut[]} */
+  let screens = [];
+  try {
+    screens = (await get("screens")).screens;
+  } catch (problem) {
+    toast(messageOf(problem), "error");
+    return;
+  }
   if (!screens.length) {
     toast(gettext("There is no screen yet: make one on the page Screens."), "error");
     return;

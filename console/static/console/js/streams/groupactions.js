@@ -172,11 +172,9 @@ export function claimDialog(group, member, onDone) {
       onDone();
     },
   });
-  async function look() {
-    dialog.hold(true);
-    try {
-      /** @type {Api.Claim} */
-      const plan = await post(path, { member, force: force.checked, validate_only: true });
+  function look() {
+    const counted = () => post(path, { member, force: force.checked, validate_only: true });
+    dialog.plan(seen, counted, (/** @type {Api.Claim} */ plan) => {
       const kept = plan.kept
         ? fill(ngettext("%(n)s is left to it: the worker runs.", "%(n)s are left to it: the worker runs.", plan.kept), {
             n: count(plan.kept),
@@ -189,9 +187,7 @@ export function claimDialog(group, member, onDone) {
       forceLabel.hidden = !plan.kept && !force.checked;
       command.show(plan.command);
       dialog.hold(!plan.entries);
-    } catch (problem) {
-      replace(seen, h("p", { class: "rc-error" }, messageOf(problem)));
-    }
+    });
   }
   look();
 }

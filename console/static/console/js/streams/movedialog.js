@@ -1,8 +1,8 @@
 // Another position for a consumer group: where to, what that would do slot by slot, then the last click.
-import { isAway, ofTopic, post } from "../core/api.js";
+import { ofTopic, post } from "../core/api.js";
 import { h, headRow, press, replace } from "../core/dom.js";
 import { count, exact } from "../core/format.js";
-import { fill, gettext, messageOf, ngettext } from "../core/text.js";
+import { fill, gettext, ngettext } from "../core/text.js";
 import { toast } from "../core/toast.js";
 import { inZone, localText, momentOf } from "../core/zone.js";
 import { ask } from "../parts/ask.js";
@@ -12,8 +12,6 @@ import { slotNumbers } from "./slotnumbers.js";
 /** @typedef {{ name: string, group: string }} Group */
 
 const PAUSE_MS = 350;
-/** So long after nobody answered. */
-const AGAIN_MS = 3000;
 const SLOTS_SHOWN = 200;
 /** @type {Record<string, string>} */
 const WHERES = {
@@ -49,8 +47,6 @@ class MoveDialog {
   constructor(topic, group, onDone) {
     this.path = ofTopic(topic, `/groups/${group.group}:move`);
     this.where = "start";
-    this.timer = 0;
-    this.asked = 0;
     this.segments = h(
       "div",
       { class: "rc-segments", role: "group", "aria-label": gettext("Where to") },
@@ -127,29 +123,27 @@ class MoveDialog {
   }
 
   changed(/** @type {number} */ pause) {
-    clearTimeout(this.timer);
-    this.ask.hold(true);
-    this.timer = setTimeout(() => this.look(), pause);
+    this.ask.plan(
+      this.plan,
+      () => this.look(),
+      (plan) => this.show(plan),
+      pause,
+    );
   }
 
+  /** @returns {Promise<Api.MovePlan | null>} */
   async look() {
-    const number = ++this.asked;
     const wanted = this.wanted();
     this.command.element.hidden = true;
-    if (!wanted) return replace(this.plan, h("p", { class: "rc-muted" }, gettext("Something is missing yet.")));
-    try {
-      /** @type {Api.MovePlan} */
-      const plan = await post(this.path, { ...wanted, validate_only: true });
-      if (number !== this.asked) return;
-      replace(this.plan, planView(plan));
-      this.command.show(plan.command);
-      this.command.element.hidden = false;
-      this.ask.hold(false);
-    } catch (problem) {
-      if (number !== this.asked) return;
-      replace(this.plan, h("p", { class: "rc-error" }, messageOf(problem)));
-      if (isAway(problem) && this.ask.dialog.open) this.timer = setTimeout(() => this.look(), AGAIN_MS);
-    }
+    return wanted && post(this.path, { ...wanted, validate_only: true });
+  }
+
+  show(/** @type {Api.MovePlan | null} */ plan) {
+    if (!plan) return replace(this.plan, h("p", { class: "rc-muted" }, gettext("Something is missing yet.")));
+    replace(this.plan, planView(plan));
+    this.command.show(plan.command);
+    this.command.element.hidden = false;
+    this.ask.hold(false);
   }
 }
 

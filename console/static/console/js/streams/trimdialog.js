@@ -3,11 +3,11 @@ import { ofTopic, post } from "../core/api.js";
 import { h, replace } from "../core/dom.js";
 import { count, dateTime, duration, exact, time } from "../core/format.js";
 import { page } from "../core/page.js";
-import { fill, gettext, messageOf, ngettext } from "../core/text.js";
+import { fill, gettext, ngettext } from "../core/text.js";
 import { toast } from "../core/toast.js";
 import { ask } from "../parts/ask.js";
 
-export async function trimDialog(/** @type {() => void} */ onDone) {
+export function trimDialog(/** @type {() => void} */ onDone) {
   const { name } = page.topic;
   const path = ofTopic(name, ":trim");
   const seen = h("div", { class: "rc-preview", role: "status", "aria-live": "polite" }, gettext("Counting…"));
@@ -31,16 +31,12 @@ export async function trimDialog(/** @type {() => void} */ onDone) {
     },
   });
   dialog.needsWord(false);
-  dialog.hold(true);
-  try {
-    /** @type {Api.TrimPlan} */
-    const plan = await post(path, { validate_only: true });
+  const look = () => post(path, { validate_only: true });
+  dialog.plan(seen, look, (/** @type {Api.TrimPlan} */ plan) => {
     replace(seen, planLines(plan));
     dialog.needsWord(plan.confirm);
     dialog.hold(!plan.entries);
-  } catch (problem) {
-    replace(seen, h("p", { class: "rc-error" }, messageOf(problem)));
-  }
+  });
 }
 
 function planLines(/** @type {Api.TrimPlan} */ plan) {
