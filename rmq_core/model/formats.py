@@ -30,11 +30,12 @@ _LATER = re.compile(rb"f(\d+) ")
 
 
 def shape_of(topic: str, mark: bytes | None) -> str | None:
-    """What a slot is marked with, without its format. Raises `UnknownFormat` for the mark of a slot of a later one."""
+    """What a slot is marked with, without its format; a mark that somebody has spoiled fits none. Raises
+    `UnknownFormat` for the mark of a slot of a later one."""
     later = _LATER.match(mark or b"")
     if later is not None and int(later[1]) != HELD:
         check(f"a slot of topic {topic!r}", int(later[1]), NAMESPACE)
-    return None if mark is None else mark[later.end() if later else 0 :].decode()
+    return None if mark is None else mark[later.end() if later else 0 :].decode(errors="replace")
 
 
 def check(what: str, found: object, known: object) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from operator import attrgetter
@@ -11,13 +12,21 @@ BUCKETS_PER_OCTAVE = 4
 BUCKET_ROUNDING = 1e-9
 
 
+COUNTED_MOST = 2**53
+"""Scripts count with Lua's numbers, which are exact up to here."""
+_COUNTED = re.compile(rb"-?\d{1,16}")
+
+
 def number(said: bytes | int) -> int:
-    """What a field of the stats hash counts; of one that somebody has spoiled by hand: nothing. For a reconciliation,
-    which then sees a ledger that does not balance; whoever shows counters must not show a 0 for it."""
-    try:
-        return int(said)
-    except ValueError:
-        return 0
+    """What a field of the stats hash counts; of one that somebody has spoiled by hand (no number, or a larger one than
+    is ever counted): nothing, as ``repair_counters.lua`` has it. For a reconciliation, which then sees a ledger that
+    does not balance; whoever shows counters must not show a 0 for it."""
+    return 0 if is_spoiled(said) else int(said)
+
+
+def is_spoiled(said: bytes | int) -> bool:
+    """Whether somebody has written that by hand: no script would count on from there."""
+    return isinstance(said, bytes) and not (_COUNTED.fullmatch(said) and abs(int(said)) <= COUNTED_MOST)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -30,9 +31,17 @@ class Position(NamedTuple):
     durable: bool
 
 
-def read_position(text: bytes) -> Position:
-    """What the slot holds of it."""
-    cursor, number, furthest, first, first_number, missed, durable = text.decode().split(" ")
+_POSITION = re.compile(rb"(\S+) (-?\d+) (\S+) (\S+) (-?\d+) (\d+) ([a-zA-Z])")
+
+
+def read_position(text: bytes) -> Position | None:
+    """What the slot holds of it; None where it has none, or one that somebody has spoiled by hand."""
+    found = _POSITION.fullmatch(text)
+    if found is None:
+        return None
+    cursor, number, furthest, first, first_number, missed, durable = (
+        each.decode(errors="replace") for each in found.groups()
+    )
     return Position(cursor, int(number), furthest, first, int(first_number), int(missed), durable == "d")
 
 

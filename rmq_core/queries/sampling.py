@@ -286,9 +286,9 @@ def _group_sample(sample: SlotSample, counters: dict[bytes, bytes], told: Sequen
     entries = pairs(flat)
     sent, trimmed, deleted = (int(entries.get(name, 0)) for name in (b"sent", b"trimmed", b"deleted"))
     signature = b" ".join([*counters.values(), *entries.values()])
-    if not at:  # it is being made, or deleted
-        return replace(sample, signature=signature, lag=None)
     position = read_position(at)
+    if position is None:  # it is being made, or deleted, or was spoiled
+        return replace(sample, signature=signature, lag=None)
     return replace(
         sample,
         signature=signature,

@@ -117,6 +117,17 @@ def test_groups_moved_by_hand_are_found_and_nothing_else(
         for group in groups:
             Control(client).set_position(group, found[group]["expected"] if stood[group] != b"0-0" else "start")
         assert report() == {}
+        at = {group: (client.keyspace.slot(group, 0).positions, group.partition("@")[2]) for group in groups[:4]}
+        texts = {group: raw.hget(*where) for group, where in at.items()}
+        spoiled = [b"\xff", stood[groups[1]], b"9" * 25 + texts[groups[2]][1:], texts[groups[3]][:-2]]
+        for where, text in zip(at.values(), spoiled, strict=True):
+            raw.hset(*where, text)
+        found = report()
+        assert {group: each["kind"] for group, each in found.items()} == dict.fromkeys(at, "wrong_position")
+        assert {group: each["expected"].encode() for group, each in found.items()} == {each: stood[each] for each in at}
+        for group in at:
+            Control(client).set_position(group, found[group]["expected"] if stood[group] != b"0-0" else "start")
+        assert report() == {}
 
 
 def test_an_entry_exchanged_by_hand_is_found_for_good(

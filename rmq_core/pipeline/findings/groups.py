@@ -11,6 +11,9 @@ from rmq_core.pipeline.history.replay import SLOT, entry_of, evidence, ms_of
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+_FORM = r"^\d{1,20}-\d{1,20} -?\d+ \d+-\d+ \d+-\d+ -?\d+ \d+ [dn]$"
+"""Where a group stands, as ``shared/positions.lua`` writes it; what is not like that, no script can go on from."""
+
 
 def moved_by_hand(accounts: DataFrame, whole: DataFrame, slot_ledgers: DataFrame) -> DataFrame:
     """Groups that stand elsewhere in a slot than their journal says. ``whole``: slots whose journal is whole, with
@@ -32,7 +35,7 @@ def moved_by_hand(accounts: DataFrame, whole: DataFrame, slot_ledgers: DataFrame
     behind = (ms < F.col("cursor_ms")) | (same_ms & (seq < F.col("cursor_seq")))
     ahead = (ms > F.col("cursor_ms")) | (same_ms & (seq > F.col("cursor_seq")))
     from_the_beginning = F.coalesce(F.col("placed_at") == F.col("from_position"), F.lit(False))
-    wrong = (F.col("position_text") == "") | behind | (ahead & from_the_beginning)
+    wrong = ~F.col("position_text").rlike(_FORM) | behind | (ahead & from_the_beginning)
     proof = evidence(
         expected=F.format_string("%d-%d", "cursor_ms", "cursor_seq"),
         stands_behind=F.when(F.col("position_text") != "", stands),

@@ -123,7 +123,7 @@ def slot_ledgers(snapshot: DataFrame) -> DataFrame:
             position("ledger_after").alias("end"),
             F.get_json_object("ledger_after", "$.journaled").cast("long").alias("journaled"),
             gap.alias("gap"),
-            F.get_json_object("ledger", "$.told").cast("int").alias("told"),
+            F.get_json_object("ledger", "$.told").cast("long").alias("told"),
             F.get_json_object("ledger", "$.corrected").cast("long").alias("corrected"),
             F.get_json_object("ledger", "$.around").cast("long").alias("around"),
             F.get_json_object("ledger_after", "$.shape").alias("shape"),
@@ -153,7 +153,8 @@ def ledgers(
     miscounted: DataFrame | None = None,
 ) -> DataFrame:
     """Slots whose counters do not say what their queues hold, beyond what the misplaced messages explain, or not what
-    their journal tells (``miscounted``).
+    their journal tells (``miscounted``), or of which somebody has spoiled one: it counts nothing, also where that is
+    right, and no script can count on from it.
 
     What is put back, or taken away, balances the ledger again; the rest (``by``) is what a correction is of. Those of
     ``streams`` are not corrected.
@@ -174,7 +175,11 @@ def ledgers(
         .join(miscounted, [*SLOT], "left")
         .withColumn("by", F.col("gap") - F.coalesce("explained", F.lit(0)))
     )
-    each = F.from_json("counters", "map<string, long>")
+    told = F.coalesce(F.from_json("counters", "map<string, long>"), F.expr("map()").cast("map<string, long>"))
+    spoiled = F.from_json(F.get_json_object("ledger", "$.spoiled"), "array<string>")
+    rest = F.array_except(F.coalesce(spoiled, F.expr("array()").cast("array<string>")), F.map_keys(told))
+    every = F.map_concat(told, F.map_from_arrays(rest, F.transform(rest, lambda _: F.lit(0).cast("long"))))
+    each = F.when(F.size(every) > 0, every)
     stream = F.col("topic").isin([*streams])
     why = F.when(stream, F.lit(WHY["slot_ledger"]))
     proof = evidence(
@@ -187,7 +192,7 @@ def ledgers(
         why=why,
     )
     repair = F.when(stream, "none").otherwise("correct_counters")
-    wrong = unbalanced.where("by != 0 OR around != 0 OR counters IS NOT NULL")
+    wrong = unbalanced.where((F.col("by") != 0) | (F.col("around") != 0) | each.isNotNull())
     return found(wrong, "slot_ledger", repair, proof)
 
 

@@ -16,7 +16,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from rmq_core.errors import ConfigurationError, PipelineError, ScriptFailed
 from rmq_core.model.formats import shape_of
-from rmq_core.model.stats import Counters, number
+from rmq_core.model.stats import COUNTERS, Counters, is_spoiled, number
 from rmq_core.model.topic import Topic
 from rmq_core.pipeline.schemas import PARTS, QUEUES, SCORED, arrow, ddl
 from rmq_core.pipeline.sources.decoding import whole
@@ -116,6 +116,7 @@ def read_ledger(reply: list[Any]) -> dict[str, Any]:
         "bodies": bodies,
         "failed": failed,
         "counters": counters,
+        "spoiled": [name for name in (*COUNTERS, "corrected") if is_spoiled(said.get(name.encode(), 0))],
         "journaled": number(said.get(b"journaled", 0)),
         "told": number(said.get(b"told", 0)),
         "corrected": number(said.get(b"corrected", 0)),

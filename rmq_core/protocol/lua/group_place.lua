@@ -17,11 +17,13 @@ local at = own_position()
 if not at and how ~= 'new' then
   return redis.error_reply('RMQSHAPE none')
 end
+-- What somebody has spoiled says nothing, and another position may take its place.
+local readable = at and at.cursor
 local told = redis.call('HMGET', ENTRY_STATS, 'sent', 'deleted')
 local added, deleted = tonumber(told[1] or nil) or 0, tonumber(told[2] or nil) or 0
-local lag_before = at and added - at.number or -1
+local lag_before = readable and added - at.number or -1
 if at and how == 'new' then
-  return {0, lag_before, lag_before, at.cursor}
+  return {0, lag_before, lag_before, at.cursor or ''}
 end
 local length = redis.call('XLEN', ENTRIES)
 local cursor, ahead
@@ -47,12 +49,12 @@ end
 -- First, and of a field that is never there: a full server refuses a script whose first write adds, and to be behind the
 -- end is what lets entries be trimmed.
 redis.call('HDEL', STATS, '')
-local durable = at and at.durable
-if not at then
-  durable = ARGV[3] == 'd'
+local durable = ARGV[3] == 'd'
+if readable then
+  durable = at.durable
 end
 position = {
-  cursor = cursor, number = added - ahead, furthest = at and at.furthest or cursor, missed = at and at.missed or 0,
+  cursor = cursor, number = added - ahead, furthest = readable and at.furthest or cursor, missed = readable and at.missed or 0,
   first = cursor, first_number = added - ahead + 1, durable = durable,
 }
 if is_before(position.furthest, cursor) then

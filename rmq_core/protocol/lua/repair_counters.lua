@@ -18,8 +18,13 @@ local names = {
   'sent', 'restored', 'merged', 'acked', 'cancelled', 'dropped', 'lapsed', 'duplicate', 'outdated', 'corrected',
 }
 local found = redis.call('HMGET', STATS, unpack(names))
+-- Of what somebody has spoiled by hand nothing: no number, or a larger one than is ever counted (2^53).
+local function counted(said)
+  local n = string.match(said or '', '^-?%d+$') and tonumber(said)
+  return n and math.abs(n) <= 9007199254740992 and n
+end
 local function counter(i)
-  return string.match(found[i] or '', '^-?%d+$') and tonumber(found[i]) or 0
+  return counted(found[i]) or 0
 end
 local gap = counter(1) + counter(2) - counter(3) - counter(4) - counter(5) - counter(6) - counter(7) - counter(8) - counter(9)
 for _, queue in ipairs({STORE, RETRY, PREPARE, DEAD}) do
@@ -29,14 +34,14 @@ local seen, left, by, corrected = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber
 if gap ~= seen and gap ~= left or corrected and corrected ~= counter(10) then
   return 0
 end
--- What somebody has spoiled by hand counts nothing, and nothing can be added to it.
+-- To what is spoiled nothing can be added.
 names[#names + 1] = 'repaired'
 for i = 6, #ARGV, 2 do
   names[#names + 1] = ARGV[i]
 end
 for _, name in ipairs(names) do
   local said = redis.call('HGET', STATS, name)
-  if said and not string.match(said, '^-?%d+$') then
+  if said and not counted(said) then
     redis.call('HDEL', STATS, name)
   end
 end

@@ -52,7 +52,7 @@ local reply = {
 if GROUP then
   -- What it would hand out next: came back, or lies ahead. Its id says when it was accepted.
   local at, back = own_position(), redis.call('ZRANGE', STORE, 0, 0)[1]
-  local ahead = at and redis.call('XRANGE', ENTRIES, '(' .. at.cursor, '+', 'COUNT', 1)[1]
+  local ahead = at and at.cursor and redis.call('XRANGE', ENTRIES, '(' .. at.cursor, '+', 'COUNT', 1)[1]
   local head = back or ahead and ahead[1]
   if head then
     reply[9] = math.min(now, tonumber(string.match(head, '^%d+')))

@@ -18,7 +18,7 @@ for i = 2, #ARGV do
     note('deleted', 's-', ARGV[i], 0)
     for row = 1, #rows, 2 do
       local at = read_position(rows[row + 1])
-      if before(at.cursor, ARGV[i]) then
+      if at.cursor and before(at.cursor, ARGV[i]) then
         pass_over(at, 1)
         rows[row + 1] = position_text(at)
         redis.call('HSET', POSITIONS, rows[row], rows[row + 1])

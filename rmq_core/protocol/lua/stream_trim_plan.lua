@@ -53,6 +53,6 @@ elseif not all then
 end
 local ahead = {}
 for name, at in pairs(groups) do
-  ahead[#ahead + 1], ahead[#ahead + 2] = name, added - at.number
+  ahead[#ahead + 1], ahead[#ahead + 2] = name, at.cursor and added - at.number or added
 end
 return {over, old, all and 1 or 0, last, left, ahead}

@@ -183,6 +183,18 @@ def no_number(place: Place) -> set[Found]:
     return {LEDGER}
 
 
+@further("a counter of a slot is larger than anything that is counted", pairs=False)
+def too_large(place: Place) -> set[Found]:
+    place.raw.hset(place.keys().stats, "acked", "9" * 25)
+    return {LEDGER}
+
+
+@further("a counter that has counted nothing is no number", pairs=False)
+def nothing(place: Place) -> set[Found]:
+    place.raw.hset(place.keys().stats, "lapsed", "many")
+    return {LEDGER}
+
+
 @further("a message without an id waits")
 def nameless(place: Place) -> set[Found]:
     place.raw.zadd(place.keys().store, {b"": place.raw.zscore(place.keys().store, place.ids["store"][0])})

@@ -3,6 +3,7 @@
 -- the entries ever added are not ahead of the group, so that the slot's `sent` minus that is its lag; `furthest`: the
 -- largest cursor there was; the first entry that is read and not finished, and its number: the next to be read where there
 -- is none; both below zero where somebody wrote into the stream around us. `missed`: how many went before the group had read them. `d`: trimming waits for the group.
+-- Of a text that somebody has spoiled by hand nothing is there, not even a cursor.
 local function read_position(text)
   local cursor, number, furthest, first, first_number, missed, durable = string.match(
     text, '^(%S+) (%-?%d+) (%S+) (%S+) (%-?%d+) (%d+) (%a)$'

@@ -21,6 +21,9 @@ end
 local function needed_by(groups, added)
   local needed, first = 0, nil
   for _, at in pairs(groups) do
+    if not at.cursor then -- spoiled by hand: nobody knows what it needs
+      return added, '0-0'
+    end
     if at.durable then
       needed = math.max(needed, added - at.first_number + 1)
       if not first or before(at.first, first) then
@@ -74,7 +77,7 @@ local function trim(length, age_ms, exactly_long, exactly_old, whatever)
   local first = redis.call('XRANGE', STORE, '-', '+', 'COUNT', 1)[1]
   local left = redis.call('XLEN', STORE)
   for name, at in pairs(groups) do
-    if added - at.number > left and (not first or before(at.cursor, first[1])) then
+    if at.cursor and added - at.number > left and (not first or before(at.cursor, first[1])) then
       pass_over(at, added - at.number - left)
       redis.call('HSET', POSITIONS, name, position_text(at))
     end
