@@ -61,7 +61,9 @@ def check(options: SourceOptions, kept: Archive, rehearsal: Rehearsal) -> tuple[
     target = replace(options, namespace=into, topics=())
     with target.connection() as connection:
         (noted,) = connection.run([("GET", target.keyspace.rehearsed)])
-        whose, _, noted_ms = noted.decode().partition(" ") if noted else ("", "", "")
+        whose, _, noted_ms = noted.decode(errors="replace").partition(" ") if noted else ("", "", "")
+        if not noted_ms.isdecimal():  # somebody has spoiled it
+            whose = ""
         goes_on = whose == options.namespace and (rehearsal.at_ms is None or int(noted_ms) == at_ms)
         filled = False
         for topic in target.definitions():
