@@ -31,7 +31,11 @@ class Position(NamedTuple):
     durable: bool
 
 
-_POSITION = re.compile(rb"(\S+) (-?\d+) (\S+) (\S+) (-?\d+) (\d+) ([a-zA-Z])")
+_POSITION = re.compile(
+    rb"(\d{1,20}-\d{1,20}) (-?\d{1,17}) (\d{1,20}-\d{1,20}) (\d{1,20}-\d{1,20}) (-?\d{1,17}) (\d{1,17}) ([dn])"
+)
+_PART_MOST = 2**64 - 1
+"""Of either number of an entry's id."""
 
 
 def read_position(text: bytes) -> Position | None:
@@ -39,9 +43,9 @@ def read_position(text: bytes) -> Position | None:
     found = _POSITION.fullmatch(text)
     if found is None:
         return None
-    cursor, number, furthest, first, first_number, missed, durable = (
-        each.decode(errors="replace") for each in found.groups()
-    )
+    cursor, number, furthest, first, first_number, missed, durable = (each.decode() for each in found.groups())
+    if any(int(part) > _PART_MOST for id in (cursor, furthest, first) for part in id.split("-")):
+        return None
     return Position(cursor, int(number), furthest, first, int(first_number), int(missed), durable == "d")
 
 

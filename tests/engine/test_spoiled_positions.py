@@ -8,7 +8,16 @@ from rmq_core import RMQ, Control, Inspector, MessageRef, StreamMessage, Topic, 
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.errors import ScriptFailed
 
-SPOILED = [b"\xff", b"9-9 1", b"1-1 x 1-1 1-1 1 0 d", b"1-1 1 1-1 1-1 1 0 d and more"]
+SPOILED = [
+    *(b"", b"\xff", b"9-9 1", b"1-1 x 1-1 1-1 1 0 d", b"1-1 1 1-1 1-1 1 0 d and more", b"1-1 1 1-1 1-1 1 0 x"),
+    *(
+        b"x 1 1-1 1-1 1 0 d",
+        b"1-1 1 1-1 x 1 0 d",
+        b"9" * 25 + b"-0 1 1-1 1-1 1 0 d",
+        b"1-1 1 1-1 1-18446744073709551616 1 0 d",
+    ),
+    *(b"1-1 " + b"9" * 400 + b" 1-1 1-1 1 0 d",),
+]
 
 
 @pytest.mark.parametrize("text", SPOILED)

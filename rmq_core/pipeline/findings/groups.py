@@ -11,7 +11,8 @@ from rmq_core.pipeline.history.replay import SLOT, entry_of, evidence, ms_of
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_FORM = r"^\d{1,20}-\d{1,20} -?\d+ \d+-\d+ \d+-\d+ -?\d+ \d+ [dn]$"
+_ID, _COUNT = r"\d{1,20}-\d{1,20}", r"\d{1,17}"
+_FORM = f"^{_ID} -?{_COUNT} {_ID} {_ID} -?{_COUNT} {_COUNT} [dn]$"
 """Where a group stands, as ``shared/positions.lua`` writes it; what is not like that, no script can go on from."""
 
 

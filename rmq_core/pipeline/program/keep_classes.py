@@ -43,9 +43,6 @@ _TOPIC = Topic("any", TopicKind.FIXED_TIME)
 class _WithoutServer(SourceOptions):
     """Of a topic that is nowhere: no Redis need run where a program is installed."""
 
-    def definitions(self) -> list[Topic]:
-        return [_TOPIC]
-
     def journaled(self) -> list[Topic]:
         return [_TOPIC]
 

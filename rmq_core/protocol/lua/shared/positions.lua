@@ -3,24 +3,6 @@
 -- the entries ever added are not ahead of the group, so that the slot's `sent` minus that is its lag; `furthest`: the
 -- largest cursor there was; the first entry that is read and not finished, and its number: the next to be read where there
 -- is none; both below zero where somebody wrote into the stream around us. `missed`: how many went before the group had read them. `d`: trimming waits for the group.
--- Of a text that somebody has spoiled by hand nothing is there, not even a cursor.
-local function read_position(text)
-  local cursor, number, furthest, first, first_number, missed, durable = string.match(
-    text, '^(%S+) (%-?%d+) (%S+) (%S+) (%-?%d+) (%d+) (%a)$'
-  )
-  return {
-    cursor = cursor, number = tonumber(number), furthest = furthest, first = first, first_number = tonumber(first_number),
-    missed = tonumber(missed), durable = durable == 'd',
-  }
-end
-
-local function position_text(at)
-  return string.format(
-    '%s %.0f %s %s %.0f %.0f %s',
-    at.cursor, at.number, at.furthest, at.first, at.first_number, at.missed, at.durable and 'd' or 'n'
-  )
-end
-
 -- Numbers of 64 bits, without leading zeros, as text.
 local function less(a, b)
   if #a ~= #b then
@@ -33,6 +15,36 @@ local function less(a, b)
     end
   end
   return false
+end
+
+-- Whether a stream takes it as an id: two numbers of 64 bits.
+local function is_id(id)
+  local ms, seq = string.match(id, '^(%d+)-(%d+)$')
+  return not less('18446744073709551615', ms) and not less('18446744073709551615', seq)
+end
+
+-- Of a text that somebody has spoiled by hand nothing is there, not even a cursor.
+local function read_position(text)
+  local cursor, number, furthest, first, first_number, missed, durable = string.match(
+    text, '^(%d+%-%d+) (%-?%d+) (%d+%-%d+) (%d+%-%d+) (%-?%d+) (%d+) ([dn])$'
+  )
+  if not cursor or not (is_id(cursor) and is_id(furthest) and is_id(first)) then
+    return {}
+  end
+  if #number > 18 or #first_number > 18 or #missed > 17 then -- more than is ever counted
+    return {}
+  end
+  return {
+    cursor = cursor, number = tonumber(number), furthest = furthest, first = first, first_number = tonumber(first_number),
+    missed = tonumber(missed), durable = durable == 'd',
+  }
+end
+
+local function position_text(at)
+  return string.format(
+    '%s %.0f %s %s %.0f %.0f %s',
+    at.cursor, at.number, at.furthest, at.first, at.first_number, at.missed, at.durable and 'd' or 'n'
+  )
 end
 
 -- Whether an id comes before another one.
