@@ -7,6 +7,22 @@ class BadRequest(ValueError):
     """What was asked for cannot be done as it is; the text is for the person who asked."""
 
 
+class InvalidField(BadRequest):
+    """A value cannot be; `field` is the one at fault."""
+
+    def __init__(self, field: str, text: str) -> None:
+        self.field = field
+        super().__init__(text)
+
+
+class NameTaken(BadRequest):
+    """There is one of this name already; `code` says of what, to programs."""
+
+    def __init__(self, code: str, text: str) -> None:
+        self.code = code
+        super().__init__(text)
+
+
 class NotConfirmed(BadRequest):
     """So many, or so final, that a word has to be typed first; the text says which."""
 

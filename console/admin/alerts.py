@@ -6,7 +6,6 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin
-from django.core.exceptions import ValidationError
 from django.forms import Script
 from django.http import HttpRequest
 from django.urls import reverse
@@ -25,9 +24,8 @@ from console.access import Action, Permission, allowed, in_scope, split_patterns
 from console.admin.acting import actor_of
 from console.admin.begun import BegunAdmin
 from console.admin.figures import FigureAdmin
-from console.admin.guarded import GuardedAdmin
 from console.admin.words import PROBLEM_WORDS
-from console.alerts import channels
+from console.errors import InvalidField
 from console.models import AlertReceiver, AlertRule
 from console.models.alerts import METRICS, PROBLEMS
 from console.preferences import preferences_of
@@ -64,7 +62,7 @@ class RuleForm(forms.ModelForm):  # type: ignore[type-arg]  # at run time it has
             known = {name: given[name] for name in alerts.RULE_FIELDS if name in given}
             try:
                 alerts.check_rule(AlertRule(name=given["name"], **known))
-            except alerts.InvalidRule as error:
+            except InvalidField as error:
                 self.add_error(error.field if error.field in self.fields else None, str(error))
         return given
 
@@ -125,7 +123,7 @@ class AlertRuleAdmin(BegunAdmin, FigureAdmin):
         return rows.filter(pk__in=[each.pk for each in rows if alerts.sees_patterns(request.user, each.topics)])
 
     def save_model(self, request: HttpRequest, obj: AlertRule, form: Any, change: bool) -> None:
-        alerts.put_rule(actor_of(request), obj)
+        alerts.put_rule(actor_of(request), obj, receivers=form.cleaned_data.get("receivers"))
 
     def delete_model(self, request: HttpRequest, obj: AlertRule) -> None:
         alerts.remove_rule(actor_of(request), obj, "deleted in the admin")
@@ -167,21 +165,21 @@ class ReceiverForm(forms.ModelForm):  # type: ignore[type-arg]
     def clean(self) -> dict[str, Any]:
         given = super().clean() or {}
         row = self.instance
-        row.address = given.get("new_address") or row.address
-        row.secret = given.get("new_secret") or row.secret
-        row.kind = given.get("kind", row.kind)
-        if not row.address:
-            self.add_error("new_address", gettext("This is needed."))
-        elif "kind" in given:
+        for name in alerts.SECRETS:
+            setattr(row, name, given.get(f"new_{name}") or getattr(row, name))
+        if not self.errors:
+            wanted = AlertReceiver(address=row.address, secret=row.secret)
+            for name in ("name", *alerts.RECEIVER_FIELDS):
+                setattr(wanted, name, given.get(name, getattr(row, name)))
             try:
-                channels.check(row)
-            except ValueError as error:
-                self.add_error("new_address", ValidationError(gettext("The address %(problem)s.") % {"problem": error}))
+                alerts.check_receiver(wanted)
+            except InvalidField as error:
+                self.add_error({"address": "new_address", "secret": "new_secret"}.get(error.field), str(error))
         return given
 
 
 @admin.register(AlertReceiver, site=site)
-class AlertReceiverAdmin(GuardedAdmin):
+class AlertReceiverAdmin(BegunAdmin):
     """Whom alerts are sent to."""
 
     form = ReceiverForm
@@ -193,10 +191,11 @@ class AlertReceiverAdmin(GuardedAdmin):
     actions = ()
 
     def save_model(self, request: HttpRequest, obj: AlertReceiver, form: Any, change: bool) -> None:
-        alerts.put_receiver(actor_of(request), obj)
+        anew = [name for name in alerts.SECRETS if form.cleaned_data.get(f"new_{name}")]
+        alerts.put_receiver(actor_of(request), obj, anew=anew)
 
     def delete_model(self, request: HttpRequest, obj: AlertReceiver) -> None:
-        alerts.remove_receiver(actor_of(request), obj)
+        alerts.remove_receiver(actor_of(request), obj, "deleted in the admin")
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         return allowed(request.user, Action.ALERT_RECEIVER)

@@ -36,7 +36,7 @@ class ScreenAdmin(BegunAdmin, FigureAdmin):
         screens.put(actor_of(request), obj)
 
     def delete_model(self, request: HttpRequest, obj: Screen) -> None:
-        screens.remove(actor_of(request), obj)
+        screens.remove(actor_of(request), obj, "deleted in the admin")
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         return allowed(request.user, Permission.VIEW, "")  # a screen may show any topic

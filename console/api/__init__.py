@@ -6,6 +6,7 @@ from django.views.decorators.http import require_safe
 
 from console import converters  # noqa: F401  (of the addresses below)
 from console.api import (
+    alert_receivers,
     alerts,
     audit,
     fleet,
@@ -79,6 +80,7 @@ api.add_router("/reconciliations/schedules", schedules.router)
 api.add_router("/reconciliations", reconciliations.router)
 api.add_router("/routes", routes.router)
 api.add_router("/audit", audit.router)
+api.add_router("/alerts/receivers", alert_receivers.router)
 api.add_router("/alerts", alerts.router)
 api.add_router("/screens", screens.router)
 api.add_router("/links", screen_links.router)

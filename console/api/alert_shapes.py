@@ -16,7 +16,8 @@ Patterns = Annotated[str, Field(min_length=1, max_length=5_000, examples=["order
 
 class RuleOut(Schema):
     """`problem`: a code of the list of problems; or `metric`, above or below `threshold`. It fires when that has lasted
-    `for_ms` and was found `fire_after` times in a row; it is over after `resolve_after` looks that did not find it."""
+    `for_ms` and was found `fire_after` times in a row; it is over after `resolve_after` looks that did not find it.
+    `receivers`: who is told; none: all."""
 
     name: str
     description: str
@@ -29,6 +30,7 @@ class RuleOut(Schema):
     fire_after: int
     resolve_after: int
     severity: str
+    receivers: list[str]
     enabled: bool
     username: str
 
@@ -97,6 +99,7 @@ class ReceiverOut(Schema):
     id: int
     name: str
     kind: str
+    private: bool
     least: str
     resolved: bool
     enabled: bool
@@ -139,6 +142,7 @@ class RuleChange(Strict):
     fire_after: int | None = Field(None, ge=1, le=100)
     resolve_after: int | None = Field(None, ge=1, le=100)
     severity: SeverityWord | None = None
+    receivers: list[Text] | None = Field(None, max_length=200, description="Their names; none: all of them.")
     enabled: bool | None = None
     reason: Reason = ""
 
@@ -156,3 +160,23 @@ class SilenceBody(Strict):
     topics: Patterns = "*"
     for_ms: int = Field(ge=1, le=90 * 86_400_000)
     reason: str = Field(min_length=1, max_length=500)
+
+
+class ReceiverChange(Strict):
+    """What is left out stays as it is. `address`, `secret`: told nobody afterwards; `secret` "": none, then nothing is
+    signed. `private`: a webhook's address may be of this machine, or of a private network."""
+
+    name: Name | None = Field(None, min_length=1, max_length=60)
+    kind: Literal["webhook", "apprise"] | None = None
+    address: Text | None = Field(None, min_length=1, max_length=2_000, examples=["https://hooks.example.org/rmq"])
+    secret: Text | None = Field(None, max_length=200)
+    private: bool | None = None
+    least: SeverityWord | None = Field(None, description="What is less severe is not sent.")
+    resolved: bool | None = Field(None, description="Also when it is over.")
+    enabled: bool | None = None
+    reason: Reason = ""
+
+
+class ReceiverBody(ReceiverChange):
+    name: Name = Field(min_length=1, max_length=60)
+    address: Text = Field(min_length=1, max_length=2_000, examples=["https://hooks.example.org/rmq"])

@@ -1,4 +1,4 @@
-"""Alerts: what fires and what did, the rules, silences, and who is told."""
+"""Alerts: what fires and what did, the rules, and silences."""
 
 from __future__ import annotations
 
@@ -18,8 +18,6 @@ from console.api.alert_shapes import (
     AlertList,
     AlertOut,
     PreviewOut,
-    ReceiverList,
-    ReceiverOut,
     RuleBody,
     RuleChange,
     RuleList,
@@ -30,17 +28,16 @@ from console.api.alert_shapes import (
 )
 from console.api.http.callers import Caller, caller_of
 from console.api.http.cursors import cursor_of, number_in
-from console.api.http.errors import ApiError, invalid
 from console.api.http.lists import readable
 from console.api.http.preconditions import IfMatch, check_row
 from console.api.http.schemas import NEEDED_WHY, Cursor, Limit, Text, WithReason
 from console.engine import engine
 from console.errors import UnknownAlert
-from console.models import Alert, AlertDelivery, AlertReceiver, AlertRule, AlertSilence
-from console.serializers.alerts import alert_json, receiver_json, rule_json, silence_json
+from console.models import Alert, AlertRule, AlertSilence
+from console.serializers.alerts import alert_json, rule_json, silence_json
 from console.serializers.text import row_etag
 from console.usecases import alerts
-from console.usecases.alerts import RULE_FIELDS, InvalidRule
+from console.usecases.alerts import RULE_FIELDS
 
 router = Router(tags=["alerts"])
 RuleName = Annotated[Text, PathParam(description="Its name.", min_length=1, max_length=60, examples=["no-workers"])]
@@ -58,7 +55,9 @@ def all_alerts(
     """`open`: pending or firing. A token that is for some topics may get fewer on a page."""
     caller = _caller(request)
     now_ms = engine().inspector.now_ms()
-    rows = Alert.objects.order_by("-id").select_related("rule").prefetch_related("deliveries__receiver")
+    rows = (
+        Alert.objects.order_by("-id").select_related("rule").prefetch_related("deliveries__receiver", "rule__receivers")
+    )
     if state == "open":
         rows = rows.exclude(state=Alert.State.RESOLVED)
     elif state:
@@ -84,15 +83,17 @@ def all_alerts(
 @router.get("/rules", response=RuleList, url_name="alert-rules", summary="All rules, by name")
 def all_rules(request: HttpRequest) -> dict[str, Any]:
     caller = _caller(request)
-    rows = [each for each in AlertRule.objects.all() if alerts.sees_patterns(caller.user, each.topics)]
+    rows = [
+        each
+        for each in AlertRule.objects.prefetch_related("receivers")
+        if alerts.sees_patterns(caller.user, each.topics)
+    ]
     return {"rules": readable(RuleOut, rows, rule_json)}
 
 
 @router.post("/rules", response={201: RuleOut}, url_name="alert-rule-create", summary="Define a rule")
 def create_rule(request: HttpRequest, response: HttpResponse, body: RuleBody) -> Any:
     caller_of(request).require(Action.ALERT_RULE)
-    if AlertRule.objects.filter(name=body.name).exists():
-        raise ApiError(409, "rule_exists", gettext("There is a rule of this name already."))
     made = _put(request, AlertRule(name=body.name), body)
     response["Location"] = reverse("console-api:alert-rule", kwargs={"name": made.name})
     return Status(201, rule_json(made))
@@ -107,10 +108,7 @@ def preview_rule(request: HttpRequest, body: RuleChange) -> dict[str, Any]:
     caller = _caller(request)
     rule = AlertRule(name="preview")
     _set(rule, body)
-    try:
-        alerts.check_rule(rule)
-    except InvalidRule as error:
-        raise invalid(error.field, str(error)) from None
+    alerts.check_rule(rule)
     inspector = engine().inspector
     names = [topic.name for topic in inspector.queues() if caller.sees(topic.name)]
     found = preview(rule, names, inspector.now_ms(), everything=caller.sees(""))
@@ -185,33 +183,6 @@ def end_silence(
     return silence_json(alerts.end_silence(caller.actor, row, engine().inspector.now_ms(), body.reason))
 
 
-@router.get("/receivers", response=ReceiverList, url_name="alert-receivers", summary="Who is told of alerts")
-def all_receivers(request: HttpRequest) -> dict[str, Any]:
-    """They are defined in the admin."""
-    _caller(request)
-
-    def as_json(row: AlertReceiver) -> dict[str, Any]:
-        unsent = row.deliveries.exclude(state=AlertDelivery.State.SENT).order_by("-pk")
-        newest = unsent.exclude(error="").values_list("error", flat=True)[:1]
-        return receiver_json(row, unsent.filter(state=AlertDelivery.State.WAITING).count(), list(newest))
-
-    return {"receivers": readable(ReceiverOut, AlertReceiver.objects.all(), as_json)}
-
-
-@router.post(
-    "/receivers/{number}:test", response={204: None}, url_name="alert-receiver-test",
-    summary="Send a message that says it is a test",
-)  # fmt: skip
-def test_receiver(request: HttpRequest, number: Number) -> Any:
-    caller = caller_of(request)
-    caller.require(Action.ALERT_RECEIVER, "")
-    row = AlertReceiver.objects.filter(pk=number).first()
-    if row is None:
-        raise UnknownAlert(gettext("There is no such receiver."))
-    alerts.test_receiver(caller.actor, row)
-    return Status(204, None)
-
-
 def _caller(request: HttpRequest) -> Caller:
     caller = caller_of(request)
     caller.require(Permission.VIEW)
@@ -233,7 +204,5 @@ def _set(rule: AlertRule, body: RuleChange) -> None:
 
 def _put(request: HttpRequest, rule: AlertRule, body: RuleChange) -> AlertRule:
     _set(rule, body)
-    try:
-        return alerts.put_rule(caller_of(request).actor, rule, body.reason)
-    except InvalidRule as error:
-        raise invalid(error.field, str(error)) from None
+    receivers = None if body.receivers is None else alerts.named_receivers(body.receivers)
+    return alerts.put_rule(caller_of(request).actor, rule, body.reason, receivers)

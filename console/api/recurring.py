@@ -9,7 +9,6 @@ from typing import Annotated, Any, Literal
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
-from django.utils.translation import gettext
 from ninja import Path as PathParam
 from ninja import Router, Schema, Status
 from ninja.params.functions import Body
@@ -18,7 +17,7 @@ from pydantic import Field
 from console.access import Action, Permission
 from console.api.http.callers import caller_of
 from console.api.http.cursors import cursor_of, number_in
-from console.api.http.errors import ApiError, invalid
+from console.api.http.errors import invalid
 from console.api.http.lists import readable
 from console.api.http.preconditions import IfMatch, check_row
 from console.api.http.schemas import NEEDED_WHY, Cursor, Limit, Reason, Strict, WithReason
@@ -162,8 +161,6 @@ def create_recurring(request: HttpRequest, response: HttpResponse, body: Recurri
     """Its first tick is the first from now on."""
     caller = caller_of(request)
     caller.require(Action.RECURRING, body.topic)
-    if recurring.named(body.name) is not None:
-        raise ApiError(409, "recurring_exists", gettext("There is a recurring message of this name already."))
     row = _put(request, RecurringMessage(name=body.name), body)
     response["Location"] = reverse("console-api:recurring-one", kwargs={"name": row.name})
     return Status(201, _with_upcoming(row, caller.payload))

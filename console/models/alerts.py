@@ -65,6 +65,7 @@ class AlertReceiver(models.Model):
     )  # fmt: skip
     resolved = models.BooleanField(_("also when it is over"), default=True)
     enabled = models.BooleanField(_("enabled"), default=True)
+    changed = models.DateTimeField(_("changed"), auto_now=True)
 
     class Meta:
         ordering = ["name"]

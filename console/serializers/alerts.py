@@ -35,7 +35,9 @@ def alert_json(alert: Alert, silence: AlertSilence | None) -> dict[str, Any]:
 
 
 def rule_json(rule: AlertRule) -> dict[str, Any]:
-    return {name: getattr(rule, name) for name in _RULE}
+    """`receivers` empty: all of them are told."""
+    receivers = [each.name for each in rule.receivers.all()]
+    return {**{name: getattr(rule, name) for name in _RULE}, "receivers": receivers}
 
 
 def silence_json(row: AlertSilence) -> dict[str, Any]:
@@ -43,5 +45,5 @@ def silence_json(row: AlertSilence) -> dict[str, Any]:
 
 
 def receiver_json(row: AlertReceiver, unsent: int, errors: Sequence[str]) -> dict[str, Any]:
-    names = ("id", "name", "kind", "least", "resolved", "enabled")
+    names = ("id", "name", "kind", "private", "least", "resolved", "enabled")
     return {**{name: getattr(row, name) for name in names}, "unsent": unsent, "error": errors[0] if errors else ""}

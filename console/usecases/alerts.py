@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -11,47 +11,41 @@ from django.utils.translation import gettext
 from console.access import Action, User, in_scope, require, split_patterns
 from console.alerts import channels
 from console.alerts.webhook import NotSent
-from console.errors import BadRequest, UnknownAlert
+from console.errors import BadRequest, InvalidField, NameTaken, UnknownAlert
 from console.models import AlertReceiver, AlertRule, AlertSilence
 from console.usecases.actor import Actor
 from console.usecases.audit import audited, check_reason
-from console.usecases.meanwhile import unchanged
+from console.usecases.meanwhile import clean_fields, unchanged
 
 RULE_FIELDS = (
     "description", "problem", "metric", "comparison", "threshold", "topics", "for_ms", "fire_after", "resolve_after",
     "severity", "enabled",
 )  # fmt: skip
-RULES_MOST = 500
+RECEIVER_FIELDS = ("kind", "private", "least", "resolved", "enabled")
+SECRETS = ("address", "secret")
+RULES_MOST, RECEIVERS_MOST = 500, 200
 SILENCE_MOST_MS = 90 * 86_400_000
 
 
-class InvalidRule(BadRequest):
-    """A rule that says nothing; `field` is the one at fault."""
-
-    def __init__(self, field: str, text: str) -> None:
-        self.field = field
-        super().__init__(text)
-
-
 def check_rule(rule: AlertRule) -> None:
-    """Either a problem, or a metric with what it is compared with. Raises `InvalidRule`."""
+    """Either a problem, or a metric with what it is compared with. Raises `InvalidField`."""
     if bool(rule.problem) == bool(rule.metric):
-        raise InvalidRule("problem", gettext("Choose a problem, or a metric; not both."))
+        raise InvalidField("problem", gettext("Choose a problem, or a metric; not both."))
     if rule.metric and (rule.threshold is None or rule.threshold < 0):
-        raise InvalidRule("threshold", gettext("Say what the metric is compared with."))
+        raise InvalidField("threshold", gettext("Say what the metric is compared with."))
     if rule.metric and rule.comparison not in AlertRule.Comparison.values:
-        raise InvalidRule("comparison", gettext("Say whether above or below."))
-    try:
-        rule.clean_fields(exclude=["id"])
-    except ValidationError as error:
-        field, problems = next(iter(error.message_dict.items()))
-        raise InvalidRule(field, problems[0]) from None
+        raise InvalidField("comparison", gettext("Say whether above or below."))
+    clean_fields(rule)
 
 
-def put_rule(actor: Actor, rule: AlertRule, reason: str = "") -> AlertRule:
-    """Save a rule, a new one or a changed one. Raises `Forbidden`, `InvalidRule`, `ChangedMeanwhile`,
-    `BadRequest`."""
+def put_rule(
+    actor: Actor, rule: AlertRule, reason: str = "", receivers: Iterable[AlertReceiver] | None = None
+) -> AlertRule:
+    """Save a rule, a new one or a changed one. `receivers` None: as they are. Raises `Forbidden`, `InvalidField`,
+    `NameTaken`, `ChangedMeanwhile`, `BadRequest`."""
     query = {"rule": rule.name, **{name: getattr(rule, name) for name in RULE_FIELDS}}
+    if receivers is not None:
+        query["receivers"] = sorted(each.name for each in receivers)
     with audited(actor, Action.ALERT_RULE, query=query, reason=reason) as entry:
         before = AlertRule.objects.filter(pk=rule.pk).first() if rule.pk else None
         for each in (before, rule):
@@ -62,8 +56,10 @@ def put_rule(actor: Actor, rule: AlertRule, reason: str = "") -> AlertRule:
         if before is None and AlertRule.objects.count() >= RULES_MOST:
             raise BadRequest(gettext("There are too many rules."))
         rule.username = actor.user.get_username()[:150]
-        with unchanged(rule):
+        with unchanged(rule, NameTaken("rule_exists", gettext("There is a rule of this name already."))):
             rule.save()
+            if receivers is not None:
+                rule.receivers.set(receivers)
         entry.done = 1
     return rule
 
@@ -111,18 +107,38 @@ def end_silence(actor: Actor, row: AlertSilence, now_ms: int, reason: str = "") 
     return row
 
 
-def put_receiver(actor: Actor, receiver: AlertReceiver) -> None:
-    """Raises `Forbidden`."""
-    with audited(actor, Action.ALERT_RECEIVER, query=_about(receiver)) as entry:
+def check_receiver(receiver: AlertReceiver) -> None:
+    """Whether it can be reached is for `test_receiver` to say. Raises `InvalidField`, whose text holds no address."""
+    if not receiver.address:
+        raise InvalidField("address", gettext("This is needed."))
+    clean_fields(receiver)
+    try:
+        channels.check(receiver)
+    except ValueError as error:
+        raise InvalidField("address", gettext("The address %(problem)s.") % {"problem": error}) from None
+
+
+def put_receiver(actor: Actor, receiver: AlertReceiver, reason: str = "", anew: Iterable[str] = ()) -> AlertReceiver:
+    """Save a receiver, a new one or a changed one. `anew`: which of `SECRETS` are others now, for the audit. Raises
+    `Forbidden`, `InvalidField`, `NameTaken`, `ChangedMeanwhile`, `BadRequest`."""
+    query = _about(receiver) | {f"new_{name}": True for name in anew}
+    with audited(actor, Action.ALERT_RECEIVER, query=query, reason=reason) as entry:
         require(actor.user, Action.ALERT_RECEIVER)
-        receiver.save()
+        check_reason(reason)
+        check_receiver(receiver)
+        if receiver.pk is None and AlertReceiver.objects.count() >= RECEIVERS_MOST:
+            raise BadRequest(gettext("There are too many receivers."))
+        with unchanged(receiver, NameTaken("receiver_exists", gettext("There is a receiver of this name already."))):
+            receiver.save()
         entry.done = 1
+    return receiver
 
 
-def remove_receiver(actor: Actor, receiver: AlertReceiver) -> None:
-    """Raises `Forbidden`."""
-    with audited(actor, Action.ALERT_RECEIVER, query=_about(receiver) | {"delete": True}) as entry:
+def remove_receiver(actor: Actor, receiver: AlertReceiver, reason: str) -> None:
+    """Delete it, and what it has not been sent yet. Raises `Forbidden`, `BadRequest`."""
+    with audited(actor, Action.ALERT_RECEIVER, query=_about(receiver) | {"delete": True}, reason=reason) as entry:
         require(actor.user, Action.ALERT_RECEIVER)
+        check_reason(reason, needed=True)
         receiver.delete()
         entry.done = 1
 
@@ -143,6 +159,23 @@ def find_rule(name: str) -> AlertRule:
     found = AlertRule.objects.filter(name=name).first()
     if found is None:
         raise UnknownAlert(gettext("There is no such rule."))
+    return found
+
+
+def find_receiver(number: int) -> AlertReceiver:
+    """Raises `UnknownAlert`."""
+    found = AlertReceiver.objects.filter(pk=number).first()
+    if found is None:
+        raise UnknownAlert(gettext("There is no such receiver."))
+    return found
+
+
+def named_receivers(names: Iterable[str]) -> list[AlertReceiver]:
+    """Raises `InvalidField`."""
+    wanted = {*names}
+    found = [*AlertReceiver.objects.filter(name__in=wanted)]
+    if unknown := sorted(wanted - {each.name for each in found}):
+        raise InvalidField("receivers", gettext("There is no receiver %(name)s.") % {"name": unknown[0]})
     return found
 
 
@@ -167,5 +200,4 @@ def _wild(patterns: str) -> bool:
 
 
 def _about(receiver: AlertReceiver) -> dict[str, Any]:
-    names = ("kind", "private", "least", "resolved", "enabled")
-    return {"receiver": receiver.name, **{name: getattr(receiver, name) for name in names}}
+    return {"receiver": receiver.name, **{name: getattr(receiver, name) for name in RECEIVER_FIELDS}}

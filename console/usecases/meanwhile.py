@@ -6,23 +6,41 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from django.db import transaction
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
 from django.utils import timezone
 from django.utils.translation import gettext
 
-from console.errors import ChangedMeanwhile
+from console.errors import ChangedMeanwhile, InvalidField, NameTaken
 
 
 @contextmanager
-def unchanged(row: Any) -> Iterator[None]:
-    """A transaction in which a row may be written: it is as it was read, or new. Raises `ChangedMeanwhile`."""
-    with transaction.atomic():
-        if row.pk is not None:
-            now = timezone.now()
-            if not type(row).objects.filter(pk=row.pk, changed=row.changed).update(changed=now):
-                raise ChangedMeanwhile(sentence())
-            row.changed = now
-        yield
+def unchanged(row: Any, taken: NameTaken | None = None) -> Iterator[None]:
+    """A transaction in which a row may be written: it is as it was read, or new. Raises `ChangedMeanwhile`, and
+    ``taken`` where there is another one of its name."""
+    known = row.pk
+    try:
+        with transaction.atomic():
+            if known is not None:
+                now = timezone.now()
+                if not type(row).objects.filter(pk=known, changed=row.changed).update(changed=now):
+                    raise ChangedMeanwhile(sentence())
+                row.changed = now
+            yield
+    except IntegrityError as error:  # also where two make one of the same name at once
+        row.pk = known
+        if taken is not None and type(row).objects.filter(name=row.name).exclude(pk=known).exists():
+            raise taken from error
+        raise ChangedMeanwhile(sentence()) from error
+
+
+def clean_fields(row: Any, *but: str) -> None:
+    """Whether each value can be, but for those of some fields. Raises `InvalidField`."""
+    try:
+        row.clean_fields(exclude=["id", *but])
+    except ValidationError as error:
+        field, problems = next(iter(error.message_dict.items()))
+        raise InvalidField(field, problems[0]) from None
 
 
 def sentence() -> str:

@@ -13,7 +13,7 @@ from django.utils.module_loading import import_string
 from django.utils.translation import gettext
 
 from console.access import Action, User, in_scope, require
-from console.errors import BadRequest, UnknownRecurring
+from console.errors import BadRequest, NameTaken, UnknownRecurring
 from console.models import RecurringMessage, RecurringTick
 from console.options import options
 from console.outbox import clock
@@ -38,7 +38,7 @@ TIMES = ("cron", "every_ms", "time_zone", "start_ms", "end_ms", "jitter_ms")
 
 def put(actor: Actor, row: RecurringMessage, reason: str = "") -> RecurringMessage:
     """Save a definition, a new one or a changed one. Raises `Forbidden`, `InvalidRecurring`,
-    `ChangedMeanwhile`, `BadRequest`."""
+    `NameTaken`, `ChangedMeanwhile`, `BadRequest`."""
     row.rule()  # also where nothing of when it is due has changed: what cannot be sent is refused here, not at its tick
     query = {"recurring": row.name, **{name: getattr(row, name) for name in (*FIELDS, "enabled")}}
     with audited(actor, Action.RECURRING, topic=row.topic, query=query, reason=reason) as entry:
@@ -47,7 +47,8 @@ def put(actor: Actor, row: RecurringMessage, reason: str = "") -> RecurringMessa
         if row.origin == Origin.CODE:
             raise BadRequest(gettext("It is defined in code, and changed there; here it can be disabled."))
         row.username = actor.user.get_username()[:150]
-        with unchanged(row):
+        taken = NameTaken("recurring_exists", gettext("There is a recurring message of this name already."))
+        with unchanged(row, taken):
             _save(row)
         entry.done = 1
     return row

@@ -7,16 +7,15 @@ import secrets
 from collections.abc import Iterable
 from datetime import timedelta
 
-from django.core.exceptions import ValidationError
 from django.utils import timezone
 from django.utils.translation import gettext
 
 from console.access import Action, require
-from console.errors import BadRequest, UnknownScreen
+from console.errors import BadRequest, InvalidField, NameTaken, UnknownScreen
 from console.models import Screen
 from console.usecases.actor import Actor
 from console.usecases.audit import audited, check_reason
-from console.usecases.meanwhile import unchanged
+from console.usecases.meanwhile import clean_fields, unchanged
 
 FIELDS = ("title", "panels", "rotate_s", "theme")
 LINK = ("digest", "link_made_at", "link_until", "link_by")
@@ -24,22 +23,21 @@ DAYS_DEFAULT, DAYS_MOST = 180, 730
 SCREENS_MOST = 200
 
 
-def put(actor: Actor, screen: Screen) -> Screen:
-    """Save a screen, a new one or a changed one. Raises `Forbidden`, `ChangedMeanwhile`, `BadRequest`."""
+def put(actor: Actor, screen: Screen, reason: str = "") -> Screen:
+    """Save a screen, a new one or a changed one. Raises `Forbidden`, `InvalidField`, `NameTaken`, `ChangedMeanwhile`,
+    `BadRequest`."""
     query = {"screen": screen.name, **{name: getattr(screen, name) for name in FIELDS}}
-    with audited(actor, Action.SCREEN, query=query) as entry:
+    with audited(actor, Action.SCREEN, query=query, reason=reason) as entry:
         require(actor.user, Action.SCREEN, "")
-        try:
-            screen.clean_fields(exclude=["id", "digest"])
-        except ValidationError as error:
-            raise BadRequest(next(iter(error.message_dict.values()))[0]) from None
+        check_reason(reason)
+        clean_fields(screen, "digest")
         if screen.pk is None and Screen.objects.count() >= SCREENS_MOST:
             raise BadRequest(gettext("There are too many screens."))
         screen.username = actor.user.get_username()[:150]
         new = screen.pk is None
         if not new and not Screen.objects.filter(pk=screen.pk).exists():
             raise _unknown()
-        with unchanged(screen):
+        with unchanged(screen, NameTaken("screen_exists", gettext("There is a screen of this name already."))):
             if new:
                 screen.save()
             else:
@@ -51,13 +49,18 @@ def put(actor: Actor, screen: Screen) -> Screen:
 def add_panel(actor: Actor, screen: Screen, line: str) -> Screen:
     """Put something more on its last page. Raises `Forbidden`, `BadRequest`."""
     screen.panels = f"{screen.panels.rstrip()}\n{line.strip()}".strip()
-    return put(actor, screen)
+    try:
+        return put(actor, screen)
+    except InvalidField as error:  # not by the name of a field that nobody has filled in
+        raise BadRequest(str(error)) from None
 
 
-def remove(actor: Actor, screen: Screen) -> None:
-    """Delete it; its link is worth nothing any more. Raises `Forbidden`."""
-    with audited(actor, Action.SCREEN, query={"screen": screen.name, "delete": True}) as entry:
+def remove(actor: Actor, screen: Screen, reason: str) -> None:
+    """Delete it; its link is worth nothing any more. Raises `Forbidden`, `BadRequest`."""
+    query = {"screen": screen.name, "delete": True, **{name: getattr(screen, name) for name in FIELDS}}
+    with audited(actor, Action.SCREEN, query=query, reason=reason) as entry:
         require(actor.user, Action.SCREEN, "")
+        check_reason(reason, needed=True)
         screen.delete()
         entry.done = 1
 

@@ -13,8 +13,8 @@ from django.db import models
 from django.test import Client
 from django.urls import reverse
 
-from console.errors import ChangedMeanwhile, UnknownRecurring
-from console.models import AlertRule, AuditEntry, RecurringMessage, Screen, TopicScope
+from console.errors import ChangedMeanwhile, NameTaken, UnknownRecurring
+from console.models import AlertReceiver, AlertRule, AuditEntry, RecurringMessage, Screen, TopicScope
 from console.usecases import alerts, recurring, scopes, screens
 from console.usecases.actor import Actor
 from tests.console.api.conftest import Caller, make_token
@@ -31,15 +31,18 @@ TICK = {
     "time_zone": "UTC", "jitter_ms": "0", "misfire": "once",
 }  # fmt: skip
 WALL = {"name": "wall", "panels": "figures", "rotate_s": "20", "theme": "auto"}
+HOOK = {"kind": "webhook", "new_address": "https://x.test/", "least": "info"}
 FORMS: dict[type[models.Model], tuple[dict[str, str], str]] = {
     AlertRule: (RULE, "description"),
+    AlertReceiver: (HOOK, "name"),
     RecurringMessage: (TICK, "description"),
     Screen: (WALL, "title"),
     TopicScope: ({}, "patterns"),
 }
 """What is sent, and the field that both change."""
 PUT: dict[type[models.Model], Callable[..., Any]] = {
-    AlertRule: alerts.put_rule, RecurringMessage: recurring.put, Screen: screens.put, TopicScope: scopes.put,
+    AlertRule: alerts.put_rule, AlertReceiver: alerts.put_receiver, RecurringMessage: recurring.put,
+    Screen: screens.put, TopicScope: scopes.put,
 }  # fmt: skip
 
 
@@ -106,20 +109,36 @@ def admin_user() -> Any:
 
 
 @pytest.mark.parametrize(
-    ("model", "path"), [(AlertRule, "/alerts/rules/late"), (RecurringMessage, "/recurring/tick")], ids=["rule", "tick"]
-)
+    ("model", "path"),
+    [
+        (AlertRule, "/alerts/rules/late"), (AlertReceiver, "/alerts/receivers/{pk}"), (Screen, "/screens/wall"),
+        (RecurringMessage, "/recurring/tick"),
+    ],
+    ids=["rule", "receiver", "screen", "tick"],
+)  # fmt: skip
 def test_over_rest_who_says_what_was_seen_undoes_nothing(admin: Client, model: type[models.Model], path: str) -> None:
     row, _ = made(model, admin)
-    editor = Caller(make_token("Editor")[0])
-    seen = editor.get(path)["ETag"]
-    editor.ok("PATCH", path, {"description": "first"}, If_Match=seen)
-    refused = editor("PATCH", path, {"description": "second"}, If_Match=seen)
+    path, field = path.format(pk=row.pk), FORMS[model][1]
+    someone = Caller(make_token("Admin")[0])
+    seen = someone.get(path)["ETag"]
+    someone.ok("PATCH", path, {field: "first"}, If_Match=seen)
+    refused = someone("PATCH", path, {field: "second"}, If_Match=seen)
     assert (refused.status_code, refused.json()["code"]) == (412, "changed_meanwhile")
-    assert editor("PATCH", path, {"description": "second"}, If_Match="x").status_code == 422
+    assert someone("PATCH", path, {field: "second"}, If_Match="x").status_code == 422
     row.refresh_from_db()
-    assert row.description == "first"
-    editor.ok("PATCH", path, {"description": "second"}, If_Match=editor.get(path)["ETag"])
-    editor.ok("PATCH", path, {"description": "third"})
+    assert getattr(row, field) == "first"
+    someone.ok("PATCH", path, {field: "second"}, If_Match=someone.get(path)["ETag"])
+    someone.ok("PATCH", path, {field: "third"})
+
+
+@pytest.mark.parametrize("model", [each for each in FORMS if each is not TopicScope])
+def test_of_two_who_make_one_of_the_same_name_the_later_one_is_told(admin: Client, model: type[models.Model]) -> None:
+    """Also where both had looked before either was made."""
+    row, _ = made(model, admin)
+    row.pk, row._state.adding = None, True
+    with pytest.raises(NameTaken):
+        PUT[model](Actor(admin_user()), row)
+    assert row.pk is None and model._default_manager.count() == 1
 
 
 def test_schedules_and_routes_over_rest(admin: Client, queue: Queue) -> None:

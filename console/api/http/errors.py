@@ -21,7 +21,9 @@ from console.access import Forbidden, OutOfScope
 from console.errors import (
     BadRequest,
     ChangedMeanwhile,
+    InvalidField,
     LossOver,
+    NameTaken,
     NotConfirmed,
     ScheduleMoved,
     UnknownAlert,
@@ -234,6 +236,10 @@ def translate(error: Exception) -> ApiError:
             return ApiError(404, "unknown_view", str(error))
         case ViewExists():
             return ApiError(409, "view_exists", str(error))
+        case InvalidField():
+            return invalid(error.field, str(error))
+        case NameTaken():
+            return ApiError(409, error.code, str(error))
         case NotConfirmed():
             return ApiError(422, "bad_request", str(error), [("confirm", str(error))])
         case BadRequest():

@@ -65,6 +65,8 @@ STARTED: dict[tuple[str, str], tuple[str | Callable[[], str], Any]] = {
     ),
     ("POST", "/alerts/rules"): ("/alerts/rules", {"name": "n", "problem": "dead"}),
     ("POST", "/alerts/silences"): ("/alerts/silences", {"for_ms": 60_000, **REASON}),
+    ("POST", "/alerts/receivers"): ("/alerts/receivers", {"name": "n", "address": "https://n.test/"}),
+    ("POST", "/screens"): ("/screens", {"name": "n", "panels": "alerts"}),
     ("POST", "/views"): ("/views", {"name": "n", "address": "", "shared": True}),
 }  # fmt: skip
 """For each such route, a request that is answered so."""
@@ -98,7 +100,7 @@ def test_its_location_leads_there(queue: Queue, caller: Callable[..., Caller], k
 
 def test_it_is_what_was_made(queue: Queue, caller: Callable[..., Caller]) -> None:
     admin = caller("Admin")
-    for path in ("/alerts/rules", "/alerts/silences", "/views"):
+    for path in ("/alerts/rules", "/alerts/silences", "/alerts/receivers", "/screens", "/views"):
         made = admin.post(path, STARTED["POST", path][1])
         assert admin.ok("GET", made["Location"].removeprefix("/api/v1")) == json.loads(made.content)
 

@@ -48,8 +48,8 @@ def test_one_is_made_changed_run_disabled_and_deleted(editor: Caller) -> None:
     problem(editor.get("/recurring/daily"), 404, "unknown_recurring")
     actions = AuditEntry.objects.order_by("pk").values_list("action", "result")
     assert [*actions] == [
-        ("recurring", "done"), ("recurring", "done"), ("run_recurring", "done"), ("recurring", "done"),
-        ("recurring", "done"),
+        ("recurring", "done"), ("recurring", "refused"), ("recurring", "done"), ("run_recurring", "done"),
+        ("recurring", "done"), ("recurring", "done"),
     ]  # fmt: skip
 
 

@@ -152,7 +152,7 @@ def test_what_somebody_changed_meanwhile_stays(
     screen.refresh_from_db()
     assert not screen.has_link and screen.panels.endswith("alerts")
     screens.make_link(actor, read_before, reason="again")
-    screens.remove(actor, screen)
+    screens.remove(actor, screen, "gone")
     with pytest.raises(UnknownScreen):
         screens.add_panel(actor, read_before, "alerts")
     assert not Screen.objects.exists()
@@ -163,3 +163,39 @@ def test_a_token_of_some_topics_sees_no_screen(screen: Screen, caller: Callable[
     scoped: Any = caller("Viewer", "orders")
     problem(scoped.get("/screens/wall/data"), 403, "out_of_scope")
     problem(scoped.get("/screens"), 403, "out_of_scope")
+
+
+@pytest.mark.django_db
+def test_a_screen_from_made_to_deleted(queue: Queue, caller: Callable[..., Caller]) -> None:
+    editor = caller("Editor")
+    body = {"name": "hall", "panels": "figures\n\nalerts", "theme": "dark", "reason": "for the hall"}
+    made = editor.post("/screens", body)
+    assert made.status_code == 201 and made["Location"].endswith("/screens/hall")
+    assert editor.ok("GET", "/screens/hall") == made.json() and made.json()["rotate_s"] == 20
+    problem(editor.post("/screens", body), 409, "screen_exists")
+    assert len(editor.ok("GET", "/screens/hall/data")["pages"]) == 2
+    caller("Admin").ok("POST", "/screens/hall:link", {"reason": "a wall"})
+    changed = editor.ok("PATCH", "/screens/hall", {"title": "Hall", "rotate_s": 0})
+    assert (changed["title"], changed["rotate_s"], changed["panels"], changed["linked"]) == (
+        "Hall", 0, body["panels"], True,
+    )  # fmt: skip
+    problem(editor("DELETE", "/screens/hall"), 422, "invalid")
+    assert editor("DELETE", "/screens/hall?reason=moved").status_code == 204
+    problem(editor.get("/screens/hall"), 404, "unknown_screen")
+    entries = [*AuditEntry.objects.filter(action="screen").order_by("id").values_list("result", "reason")]
+    assert entries == [("done", "for the hall"), ("refused", "for the hall"), ("done", ""), ("done", "moved")]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("given", "field"),
+    [
+        ({"panels": "clock"}, "panels"), ({"panels": ""}, "panels"), ({"panels": "alerts\x00"}, "panels"),
+        ({"name": "a b"}, "name"), ({"name": "x:link"}, "name"), ({"rotate_s": 3_601}, "rotate_s"),
+        ({"theme": "red"}, "theme"), ({"title": "a\x00"}, "title"), ({"digest": "x"}, "digest"),
+    ],
+)  # fmt: skip
+def test_what_is_no_screen(queue: Queue, caller: Callable[..., Caller], given: dict[str, Any], field: str) -> None:
+    body = {"name": "hall", "panels": "alerts"} | given
+    assert problem(caller("Editor").post("/screens", body), 422, "invalid")["fields"][0]["field"] == field
+    assert not Screen.objects.exists()

@@ -185,6 +185,12 @@ ROUTES: dict[tuple[str, str], Route] = {
     ("GET", "/alerts/silences/{number}"): Route(VIEW, "/alerts/silences/1"),
     ("POST", "/alerts/silences/{number}:end"): Route(Action.SILENCE, "/alerts/silences/1:end", {}),
     ("GET", "/alerts/receivers"): Route(VIEW, "/alerts/receivers"),
+    ("POST", "/alerts/receivers"): Route(
+        Action.ALERT_RECEIVER, "/alerts/receivers", {"name": "n", "address": "https://n.test/"}
+    ),
+    ("GET", "/alerts/receivers/{number}"): Route(VIEW, "/alerts/receivers/1"),
+    ("PATCH", "/alerts/receivers/{number}"): Route(Action.ALERT_RECEIVER, "/alerts/receivers/1", {"enabled": False}),
+    ("DELETE", "/alerts/receivers/{number}"): Route(Action.ALERT_RECEIVER, "/alerts/receivers/1?reason=x"),
     ("POST", "/alerts/receivers/{number}:test"): Route(Action.ALERT_RECEIVER, "/alerts/receivers/1:test", {}),
     ("GET", "/problems"): Route(VIEW, "/problems"),
     ("GET", "/views"): Route(VIEW, "/views"),
@@ -195,6 +201,10 @@ ROUTES: dict[tuple[str, str], Route] = {
     ("PUT", "/favourites/{topic}"): Route(VIEW, "/favourites/orders"),
     ("DELETE", "/favourites/{topic}"): Route(VIEW, "/favourites/orders"),
     ("GET", "/screens"): Route(VIEW, "/screens"),
+    ("POST", "/screens"): Route(Action.SCREEN, "/screens", {"name": "n", "panels": "alerts"}),
+    ("GET", "/screens/{name}"): Route(VIEW, "/screens/none"),
+    ("PATCH", "/screens/{name}"): Route(Action.SCREEN, "/screens/none", {"title": "n"}),
+    ("DELETE", "/screens/{name}"): Route(Action.SCREEN, "/screens/none?reason=x"),
     ("GET", "/screens/{name}/data"): Route(VIEW, "/screens/none/data"),
     ("POST", "/screens/{name}/panels"): Route(Action.SCREEN, "/screens/none/panels", {"panel": "alerts"}),
     ("POST", "/screens/{name}:link"): Route(Action.SCREEN_LINK, "/screens/none:link", {}),
