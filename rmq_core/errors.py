@@ -42,7 +42,7 @@ Their tree:
     │   ├── LeadershipLost      somebody else may lead now
     │   └── ZooKeeperUnavailable  no session could be had with the ZooKeeper servers
     ├── ConnectionLost          the server did not answer, after every retry
-    ├── ServerFull              the server is at its maxmemory, or its disk takes no more; nothing was stored
+    ├── ServerFull              the server is at its maxmemory, or its disk takes no more; nothing more was stored
     ├── ScriptFailed            the server refused a command for a reason this library does not expect
     ├── UnfinishedWork          a listener returned something that still has to run
     ├── ProducerClosed          sending through a producer that was closed
@@ -258,7 +258,7 @@ class ConnectionLost(RMQError):
 
 
 class ServerFull(RMQError):
-    """The server is at its ``maxmemory``, or cannot write to its disk; nothing was stored."""
+    """The server is at its ``maxmemory``, or cannot write to its disk; nothing more was stored."""
 
 
 class ScriptFailed(RMQError):
@@ -366,13 +366,13 @@ def from_reply(text: str) -> RMQError:
     # redis-py takes the code away where the error is not a script's own, as from Redis 7 on.
     if code == "OOM" or "command not allowed when used memory" in text:
         return ServerFull(
-            "the Redis server is at its maxmemory: nothing was stored; raise maxmemory or let consumers drain"
+            "the Redis server is at its maxmemory: nothing more was stored; raise maxmemory or let consumers drain"
         )
     _, unwritten, why = text.partition("MISCONF ")
     if unwritten and known is None:
         return ServerFull(
-            f"the Redis server cannot write to its disk ({why.split(' script: ', 1)[0]}): nothing was stored; make room"
-            " there, and it goes on by itself"
+            f"the Redis server cannot write to its disk ({why.split(' script: ', 1)[0]}): nothing more was stored;"
+            " make room there, and it goes on by itself"
         )
     if known is None:
         return ScriptFailed(f"the Redis server refused a command: {text}")

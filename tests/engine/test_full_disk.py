@@ -35,7 +35,7 @@ async def test_a_full_disk(kind: str) -> None:
             try:
                 return not send(f"while full {len(accepted)}")
             except errors.ServerFull as error:
-                assert "No space left on device" in str(error) and "nothing was stored" in str(error)
+                assert "No space left on device" in str(error) and "nothing more was stored" in str(error)
                 return True
 
         def listen(delivery: object) -> None:

@@ -50,7 +50,8 @@ ADVICE = {
     f" what came since. {_AFRESH}",
     "reshaped": "Its slots were made with another definition of the topic (kind, number of slots, time of creation):"
     " somebody has changed that by hand, and calls are refused. Put it back as it was.",
-    "undefined": "The archive has this topic, and the server does not know it, though nobody deleted it: restore it.",
+    "undefined": "The archive has this topic, and the server does not know it, though nobody deleted it: restore it."
+    " Of a stream nothing is put back: what its journal told stays in the archive.",
     "unjournaled": "The journal is on, and this slot has lost the mark that says so: nobody knows what came since."
     f" {_AFRESH}",
     "redefined": "The topic is here with another kind or number of slots than the archive has it: nothing of it fits"

@@ -83,7 +83,7 @@ export const GAPS = {
     "The topic is here with another kind or number of slots than the archive has it: nothing of it fits into these. What was there at a moment before, a rehearsal shows.",
   ),
   undefined: gettext(
-    "The archive has this topic, and the server does not know it, though nobody deleted it: restore it.",
+    "The archive has this topic, and the server does not know it, though nobody deleted it: restore it. Of a stream nothing is put back: what its journal told stays in the archive.",
   ),
   unjournaled: `${gettext("The journal is on, and this slot has lost the mark that says so: nobody knows what came since.")} ${AFRESH}`,
   restarted: gettext("The server has lost the end of its journal: restore what the archive holds."),
