@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { mock, test } from "node:test";
+import { page } from "../../console/static/console/js/core/page.js";
 import { Socket } from "../../console/static/console/js/core/socket.js";
 
 const made = [];
@@ -47,8 +48,16 @@ test("a tab that nobody sees listens to nothing, and comes back at once", () => 
   assert.equal(made.length, 2);
 });
 
-test("who was signed out stays it", () => {
+test("who was signed out stays it until they have signed in again", async () => {
   const states = [];
+  const settled = () => new Promise((resolve) => setImmediate(resolve));
+  let name = null;
+  let asked = 0;
+  globalThis.fetch = async () => {
+    asked += 1;
+    return name ? Response.json({ name }) : Response.json({ code: "unauthorized", message: "" }, { status: 401 });
+  };
+  page.username = "anna";
   new Socket(
     "live/overview/",
     () => {},
@@ -58,7 +67,19 @@ test("who was signed out stays it", () => {
   made.at(-1).onclose({ code: 4401 });
   see(false);
   mock.timers.tick(60_000);
-  see(true);
-  assert.equal(made.length, count);
-  assert.equal(states.at(-1), "signedOut");
+  await settled();
+  assert.equal(asked, 0);
+  see(true); // comes back, and asks at once
+  await settled();
+  for (const who of [null, "bert"]) {
+    name = who;
+    mock.timers.tick(10_000);
+    await settled();
+    assert.deepEqual([made.length, states.at(-1)], [count, "signedOut"]);
+  }
+  assert.equal(asked, 3);
+  name = "anna";
+  mock.timers.tick(10_000);
+  await settled();
+  assert.deepEqual([made.length, states.at(-1)], [count + 1, "connecting"]);
 });

@@ -166,7 +166,7 @@ def test_a_keeper_that_stands_still_makes_the_page_say_how_old_it_is(open_page: 
     expect(page.locator(".rc-status-word")).to_have_text("Live")
 
 
-def test_signing_out_ends_live_data(open_page: Open, stack: Stack) -> None:
+def test_signing_out_ends_live_data_until_one_has_signed_in_again(open_page: Open, stack: Stack) -> None:
     page = open_page("/", who="viewer")
     expect(page.locator(".rc-status-word")).to_have_text("Live")
     stack.sql("UPDATE auth_user SET is_active = 0 WHERE username = 'viewer'")
@@ -174,3 +174,6 @@ def test_signing_out_ends_live_data(open_page: Open, stack: Stack) -> None:
         expect(page.locator("#rc-banner")).to_contain_text("signed out", timeout=60_000)
     finally:
         stack.sql("UPDATE auth_user SET is_active = 1 WHERE username = 'viewer'")
+    # The session is good again, as it is when somebody signs in in another tab.
+    expect(page.locator(".rc-status-word")).to_have_text("Live", timeout=60_000)
+    expect(page.locator("#rc-banner")).to_be_hidden()

@@ -1,10 +1,12 @@
 // A websocket that comes back: growing pauses, and it says when it tries next.
+import { get } from "./api.js";
 import { page } from "./page.js";
 
 /** @typedef {"open" | "connecting" | "lost" | "signedOut" | "forbidden"} State */
 
 const PAUSES_S = [1, 2, 4, 8, 15];
 const REST_MS = 30_000; // a tab that nobody sees for so long listens to nothing
+const SIGNED_IN_MS = 10_000; // so often a tab that is seen asks whether its user has signed in again
 const SIGNED_OUT = 4401;
 const FORBIDDEN = 4403;
 
@@ -31,6 +33,7 @@ export class Socket {
 
   open() {
     clearTimeout(this.timer);
+    this.ended = false;
     this.onState("connecting");
     this.socket = new WebSocket(this.url);
     this.socket.onmessage = (event) => {
@@ -44,12 +47,24 @@ export class Socket {
 
   closed(/** @type {number} */ code) {
     this.ended = code === SIGNED_OUT || code === FORBIDDEN;
-    if (code === SIGNED_OUT) return this.onState("signedOut");
+    if (code === SIGNED_OUT) {
+      this.timer = setTimeout(() => this.signedIn(), SIGNED_IN_MS);
+      return this.onState("signedOut");
+    }
     if (code === FORBIDDEN) return this.onState("forbidden");
     const pause = PAUSES_S[Math.min(this.failures, PAUSES_S.length - 1)] * 1000 * (0.8 + 0.4 * Math.random());
     this.failures += 1;
     this.onState("lost", Date.now() + pause);
     this.timer = setTimeout(() => this.open(), pause);
+  }
+
+  /** In another tab, perhaps; for somebody else this page is none. */
+  async signedIn() {
+    clearTimeout(this.timer);
+    if (document.hidden) return; // who comes back asks again
+    this.timer = setTimeout(() => this.signedIn(), SIGNED_IN_MS);
+    const { name } = await get("me").catch(() => ({ name: null }));
+    if (name === page.username && this.ended) this.open();
   }
 
   /** Who comes back gets the newest frame, and the history of what was missed. */
@@ -59,7 +74,7 @@ export class Socket {
     else if (this.resting) {
       this.resting = false;
       this.open();
-    }
+    } else if (this.ended) this.signedIn();
   }
 
   rest() {
