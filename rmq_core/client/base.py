@@ -53,6 +53,9 @@ RESULT_LOOK_S = 0.25
 """Whoever waits for a result looks for it at least so often."""
 DEFINITION_TTL_S = 1.0
 """How long a client trusts a definition it read: an operator's edit reaches it within this time."""
+READ_ANEW_S = 0.9
+"""From then on one caller reads it anew. Else all that share the client would at the same moment, each on a connection
+of its own."""
 
 
 def _members(keyspace: Keyspace, topic: Topic) -> Operation[list[Member]]:
@@ -81,15 +84,17 @@ class ClientCore:
         self.allow_eviction = allow_eviction
         self.hooks = Hooks(hooks)
         self._topics: dict[str, tuple[Topic, float]] = {}
+        self._being_read: set[str] = set()
         self._consumers: dict[str, Consumer] = {}
         self.sender = CallNumbers()
         self.chance: Callable[[], float] = random.random
         self.looks_again = True
 
     def known_topic(self, name: str) -> Topic | None:
-        """A definition read not long ago."""
+        """A definition read not long ago; None for whoever is to read it."""
         topic, read_at = self._topics.get(name, (None, 0.0))
-        return topic if time.monotonic() - read_at < DEFINITION_TTL_S else None
+        age_s = time.monotonic() - read_at
+        return topic if age_s < READ_ANEW_S or (age_s < DEFINITION_TTL_S and name in self._being_read) else None
 
     def remember(self, topic: Topic) -> Topic:
         """Keeps a definition for the next `DEFINITION_TTL_S`."""
@@ -121,7 +126,11 @@ class ClientCore:
         known = self.known_topic(name)
         if known is not None:
             return known
-        return self.remember((yield from definitions.read(self.keyspace, name)))
+        self._being_read.add(name)
+        try:
+            return self.remember((yield from definitions.read(self.keyspace, name)))
+        finally:
+            self._being_read.discard(name)
 
     def on_topic(
         self,
