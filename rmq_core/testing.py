@@ -173,7 +173,7 @@ class TestQueue:
         self._calls = calls_through(self.rmq.hooks, "test")
         self.rmq.chance = Random(0).random  # a test that passes once passes again
         self.rmq.looks_again = url is not None  # else nobody else writes, and how fast it is decides nothing
-        self.rmq._checked = url is None  # fakeredis has no INFO by which it could be found unfit
+        self.rmq._check.passed = url is None  # fakeredis has no INFO by which it could be found unfit
         self.inspector = Inspector(self.rmq)
         self.control = Control(self.rmq)
 

@@ -6,12 +6,13 @@ import asyncio
 import contextlib
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from rmq_core.client.arguments import UNSET, Unset, deliveries_of, patience_ms, several, topic_name
 from rmq_core.client.base import RESULT_LOOK_S, ClientCore
 from rmq_core.client.journal import AsyncJournalReader
+from rmq_core.client.shared_check import AsyncSharedCheck
 from rmq_core.errors import TopicReshaped
 from rmq_core.hooks.hook import Hook
 from rmq_core.model.composing import Content, SendOptions, compose
@@ -64,12 +65,17 @@ class AsyncRMQ(ClientCore):
         super().__init__(url, namespace, allow_eviction, hooks)
         self.connection = AsyncConnection(self.target, client, patience_ms(retry_for_ms, retry_for_s))
         self.wakeups = Wakeups(self.connection)
-        self._checked = False
+        self._check = AsyncSharedCheck()
 
-    async def run(self, operation: Operation[T]) -> T:
+    def run(self, operation: Operation[T]) -> Coroutine[Any, Any, T]:
         """Drives an operation of this package to its end."""
-        if not self._checked:
-            operation = self._on_checked(operation)
+        return self._drive(operation) if self._check.passed else self._first(operation)
+
+    async def _first(self, operation: Operation[T]) -> T:
+        await self._check.make(lambda: self._drive(self.check_server()))
+        return await self._drive(operation)
+
+    async def _drive(self, operation: Operation[T]) -> T:
         try:
             requests = next(operation)
             while True:
@@ -81,11 +87,6 @@ class AsyncRMQ(ClientCore):
                     requests = operation.send(replies)
         except StopIteration as done:
             return done.value  # type: ignore[no-any-return]
-
-    def _on_checked(self, operation: Operation[T]) -> Operation[T]:
-        yield from self.check_server()
-        self._checked = True
-        return (yield from operation)
 
     # -- topics
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 from rmq_core.client.arguments import UNSET, Unset, deliveries_of, patience_ms, several, topic_name
 from rmq_core.client.base import RESULT_LOOK_S, ClientCore
 from rmq_core.client.journal import JournalReader
+from rmq_core.client.shared_check import SharedCheck
 from rmq_core.errors import TopicReshaped
 from rmq_core.hooks.hook import Hook
 from rmq_core.model.composing import Content, SendOptions, compose
@@ -69,21 +69,17 @@ class RMQ(ClientCore):
     ) -> None:
         super().__init__(url, namespace, allow_eviction, hooks)
         self.connection = Connection(self.target, client, patience_ms(retry_for_ms, retry_for_s))
-        self._checked = False
-        self._lock = threading.Lock()
+        self._check = SharedCheck()
         forks.follow(self)
 
     def after_fork(self) -> None:
-        """A thread of the parent may have held it."""
-        self._lock = threading.Lock()
+        """A thread of the parent may have been at it."""
+        self._check.after_fork()
 
     def run(self, operation: Operation[T]) -> T:
         """Drives an operation of this package to its end."""
-        if not self._checked:
-            with self._lock:
-                if not self._checked:
-                    self._drive(self.check_server())
-                    self._checked = True
+        if not self._check.passed:
+            self._check.make(lambda: self._drive(self.check_server()))
         return self._drive(operation)
 
     def _drive(self, operation: Operation[T]) -> T:

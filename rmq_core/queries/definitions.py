@@ -15,9 +15,9 @@ from rmq_core.model.text import shown
 from rmq_core.model.topic import Topic
 from rmq_core.model.views import Unreadable
 from rmq_core.protocol.keys import Keyspace
-from rmq_core.protocol.scripts import Operation
+from rmq_core.protocol.scripts import Call, Operation, script
 from rmq_core.queries import stored_groups
-from rmq_core.queries.namespace_format import ask
+from rmq_core.queries.namespace_format import ask, check
 
 
 class Definitions(NamedTuple):
@@ -37,7 +37,8 @@ def read(keyspace: Keyspace, name: str) -> Operation[Topic]:
         of, group = split(name)
         topic = yield from read(keyspace, of)
         return (yield from stored_groups.read(keyspace, topic, group))
-    stored = yield from ask(keyspace, ("HGET", keyspace.topics, name))
+    ((number, stored),) = yield [Call(script("definition"), (keyspace.format, keyspace.topics), (name,))]
+    check(keyspace, number)
     if stored is None:
         raise UnknownTopic(
             f"topic {name!r} is not defined; define it first: client.define(Topic({name!r}, kind=…)), or"

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from typing import Any
 
 import pytest
 
-from rmq_core import RMQ, AsyncControl, AsyncRMQ, PriorityMessage, Topic, TopicKind
+from rmq_core import RMQ, AsyncControl, AsyncRMQ, Control, PriorityMessage, Topic, TopicKind, errors
 from rmq_core.client import base
+from rmq_core.client.shared_check import AsyncSharedCheck, SharedCheck
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.embedded.redis_cluster import EmbeddedCluster
 from rmq_core.transport.aio_lines import AsyncLines
+from tests.support.waiting import wait_until
 
 CALLERS = 150
 """redis-py lends a hundred connections by itself."""
@@ -106,3 +109,74 @@ def test_one_reads_a_definition_anew_while_the_others_go_on(namespace: str, monk
         now -= 0.06
         reading.close()
         assert client.known_topic("work") is None, "whoever read it has been cancelled"
+
+
+async def test_a_burst_of_first_calls_takes_one_connection(redis_server: EmbeddedRedis, namespace: str) -> None:
+    """And asks once what kind of server it is."""
+    topic = Topic("work", TopicKind.PRIORITY, slots=1)
+    with RMQ(redis_server.url, namespace) as other, redis_server.client() as raw:
+        other.define(topic)
+        before, asked = len(raw.client_list()), raw.info("commandstats")["cmdstat_info"]["calls"]
+        async with AsyncRMQ(redis_server.url, namespace) as client:
+            await asyncio.gather(*(client.send("work", PriorityMessage(f"{n}", 20)) for n in range(CALLERS)))
+            assert len(raw.client_list()) - before == 1
+            assert raw.info("commandstats")["cmdstat_info"]["calls"] - asked == 1 + 2
+        Control(other).delete_topic("work", force=True)
+
+
+def test_threads_wait_for_a_server_that_is_away_no_longer_than_one(namespace: str) -> None:
+    """Not each after the other."""
+    threads, looks, told = 5, list[int](), list[BaseException]()
+    check = SharedCheck()
+
+    def away() -> None:
+        looks.append(1)
+        waiting = check._under_way._condition._waiters  # type: ignore[union-attr]
+        wait_until(lambda: len(waiting) == threads - 1, what="the others to wait")
+        raise errors.ConnectionLost("away")
+
+    def call() -> None:
+        try:
+            check.make(away)
+        except errors.ConnectionLost as error:
+            told.append(error)
+
+    several = [threading.Thread(target=call) for _ in range(threads)]
+    for thread in several:
+        thread.start()
+    for thread in several:
+        thread.join()
+    assert (len(looks), len(told)) == (1, threads)
+    check.make(lambda: looks.append(1))
+    check.make(lambda: looks.append(1))
+    assert len(looks) == 2, "later it is looked at again, until it has passed"
+
+
+async def test_coroutines_too(namespace: str) -> None:
+    async with AsyncRMQ("redis://127.0.0.1:1", namespace, retry_for_ms=0) as client:
+        looks = list[int]()
+        real = client.check_server
+        client.check_server = lambda: looks.append(1) or real()  # type: ignore[func-returns-value,method-assign]
+        told = await asyncio.gather(*(client.topic("work") for _ in range(9)), return_exceptions=True)
+        assert {type(each) for each in told} == {errors.ConnectionLost} and len(looks) == 1
+
+
+async def test_whoever_was_cancelled_while_it_looked_tells_nobody_anything() -> None:
+    check, looks = AsyncSharedCheck(), list[asyncio.Event]()
+
+    async def look() -> None:
+        looks.append(asyncio.Event())
+        await looks[-1].wait()
+
+    first = asyncio.create_task(check.make(look))
+    others = [asyncio.create_task(check.make(look)) for _ in range(3)]
+    await asyncio.sleep(0)
+    first.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await first
+    async with asyncio.timeout(60):
+        while len(looks) < 2:  # noqa: ASYNC110
+            await asyncio.sleep(0)
+    looks[1].set()
+    await asyncio.gather(*others)
+    assert check.passed and len(looks) == 2
