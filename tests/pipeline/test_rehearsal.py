@@ -152,7 +152,9 @@ def test_one_namespace_has_one_moment_of_one_other(
     assert held(other, "work") == was
 
     # What its own restore has put there is nobody's rehearsal, nor is what nobody can tell.
-    for change in (("SET", other.keyspace.rehearsed, b"\xff of old"), ("DEL", other.keyspace.rehearsed)):
+    note = other.keyspace.rehearsed
+    far = f"{client.keyspace.namespace} {10**15}"
+    for change in (("SET", note, b"\xff of old"), ("SET", note, far), ("SET", note, far + "0" * 5_000), ("DEL", note)):
         other.connection.run([change])
         with pytest.raises(PipelineError, match=r"is in use \(topic work\); choose"):
             restore(spark, options, path, rehearsal=Rehearsal(into), dry_run=True)

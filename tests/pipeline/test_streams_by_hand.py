@@ -117,9 +117,12 @@ def test_groups_moved_by_hand_are_found_and_nothing_else(
         for group in groups:
             Control(client).set_position(group, found[group]["expected"] if stood[group] != b"0-0" else "start")
         assert report() == {}
-        at = {group: (client.keyspace.slot(group, 0).positions, group.partition("@")[2]) for group in groups[:4]}
+        at = {group: (client.keyspace.slot(group, 0).positions, group.partition("@")[2]) for group in groups[:7]}
         texts = {group: raw.hget(*where) for group, where in at.items()}
         spoiled = [b"\xff", stood[groups[1]], b"9" * 25 + texts[groups[2]][1:], texts[groups[3]][:-2]]
+        largest, larger = b"18446744073709551615-0", b"18446744073709551616-0"  # of 64 bits, and none of them
+        behind = [texts[group].partition(b" ")[2] for group in groups[4:6]]
+        spoiled += [largest + b" " + behind[0], larger + b" " + behind[1], texts[groups[6]] + b"\n"]
         for where, text in zip(at.values(), spoiled, strict=True):
             raw.hset(*where, text)
         found = report()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from rmq_core.pipeline.findings.verdicts import WHY, found
@@ -12,8 +13,11 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _ID, _COUNT = r"\d{1,20}-\d{1,20}", r"\d{1,17}"
-_FORM = f"^{_ID} -?{_COUNT} {_ID} {_ID} -?{_COUNT} {_COUNT} [dn]$"
+_FORM = rf"\A{_ID} -?{_COUNT} {_ID} {_ID} -?{_COUNT} {_COUNT} [dn]\z"
 """Where a group stands, as ``shared/positions.lua`` writes it; what is not like that, no script can go on from."""
+_PART = "decimal(20)"
+_PART_MOST = Decimal(2**64 - 1)
+"""Either number of an entry's id has 64 bits: more than a long of Spark's."""
 
 
 def moved_by_hand(accounts: DataFrame, whole: DataFrame, slot_ledgers: DataFrame) -> DataFrame:
@@ -31,12 +35,14 @@ def moved_by_hand(accounts: DataFrame, whole: DataFrame, slot_ledgers: DataFrame
     told = accounts.where("cursor_ms IS NOT NULL AND cursor_seq IS NOT NULL")
     here = told.join(F.broadcast(whole.select(*LIFE)), [*LIFE], "left_semi").join(ledgers, [*SLOT])
     stands = F.substring_index("position_text", " ", 1)
-    ms, seq = (F.substring_index(stands, "-", n).try_cast("long") for n in (1, -1))
+    ms, seq = (F.substring_index(stands, "-", n).try_cast(_PART) for n in (1, -1))
     same_ms = ms == F.col("cursor_ms")
     behind = (ms < F.col("cursor_ms")) | (same_ms & (seq < F.col("cursor_seq")))
     ahead = (ms > F.col("cursor_ms")) | (same_ms & (seq > F.col("cursor_seq")))
     from_the_beginning = F.coalesce(F.col("placed_at") == F.col("from_position"), F.lit(False))
-    wrong = ~F.col("position_text").rlike(_FORM) | behind | (ahead & from_the_beginning)
+    parts = F.regexp_extract_all("position_text", F.lit(r"(\d+)"), 1)
+    no_id = F.exists(parts, lambda part: part.try_cast(_PART) > F.lit(_PART_MOST))
+    wrong = ~F.col("position_text").rlike(_FORM) | no_id | behind | (ahead & from_the_beginning)
     proof = evidence(
         expected=F.format_string("%d-%d", "cursor_ms", "cursor_seq"),
         stands_behind=F.when(F.col("position_text") != "", stands),

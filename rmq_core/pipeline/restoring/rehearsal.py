@@ -29,6 +29,9 @@ from rmq_core.pipeline.sources.queues import ledger_call, read_ledger
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+DIGITS_MOST = 14
+"""Of a moment (ms): until the year 5138; longer ones are no dates any more."""
+
 
 @dataclass(frozen=True)
 class Rehearsal:
@@ -62,7 +65,7 @@ def check(options: SourceOptions, kept: Archive, rehearsal: Rehearsal) -> tuple[
     with target.connection() as connection:
         (noted,) = connection.run([("GET", target.keyspace.rehearsed)])
         whose, _, noted_ms = noted.decode(errors="replace").partition(" ") if noted else ("", "", "")
-        if not noted_ms.isdecimal():  # somebody has spoiled it
+        if not noted_ms.isdecimal() or len(noted_ms) > DIGITS_MOST:  # somebody has spoiled it
             whose = ""
         goes_on = whose == options.namespace and (rehearsal.at_ms is None or int(noted_ms) == at_ms)
         filled = False
