@@ -189,3 +189,12 @@ def test_plans_are_read_without_scrolling_sideways(
     assert change.evaluate_all(boxes) == [0]
     contexts.close()
     queue.control.delete_topic(stream, force=True)
+
+
+def test_a_name_without_a_blank_does_not_widen_its_sentence(open_page: Open, queue: Queue, contexts: Contexts) -> None:
+    name = queue.topic("n" * 90, journal="off")
+    page = open_page("/reconciliation/", viewport=NARROW)
+    expect(page.get_by_text("not compared")).to_contain_text(name)
+    assert page.evaluate(STICKS_OUT) <= 0
+    contexts.close()
+    queue.control.delete_topic(name, force=True)
