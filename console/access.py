@@ -179,6 +179,8 @@ FOR_ALL_TOPICS = frozenset(
     }
 )  # fmt: skip
 """What concerns all topics: not for those who are for some."""
+ADMINISTERED_REPAIRS = frozenset({"drop_orphan", "correct_counters", "take_stock"})
+"""For administrators: orphans may be the only trace of a content; and whoever corrects a ledger says what is true."""
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+from codecs import BOM_UTF8
 from typing import Any
 
 from rmq_core.model.text import NotText, check_unicode
@@ -34,12 +35,17 @@ def read_json(raw: bytes) -> Any:
         raise NotJson("must be JSON in UTF-8") from None
     except RecursionError:
         raise NotJson(_TOO_DEEP) from None
-    except ValueError as error:
+    except json.JSONDecodeError as error:
+        if raw.startswith(BOM_UTF8):
+            raise NotJson("must be JSON in UTF-8, without a byte order mark") from None
         raise NotJson(f"is not JSON: {error}") from None
+    except ValueError:  # more digits than Python reads
+        raise NotJson(_TOO_LARGE) from None
     _walk(found)
     return found
 
 
+_TOO_LARGE = "must not hold numbers that are too large"
 _TOO_DEEP = f"must not be nested deeper than {DEPTH_MAX} times"
 
 
@@ -53,9 +59,9 @@ def _walk(value: Any) -> None:
             case str():
                 _encodable(here, path)
             case int() if abs(here) > LARGEST:
-                raise NotJson("must not hold numbers that are too large", ".".join(path))
+                raise NotJson(_TOO_LARGE, ".".join(path))
             case float() if not math.isfinite(here):
-                raise NotJson("must not hold numbers that are too large", ".".join(path))
+                raise NotJson(_TOO_LARGE, ".".join(path))
             case dict():
                 for name in here:
                     _encodable(name, path)

@@ -11,7 +11,7 @@ from ninja import Query, Router, Schema
 from pydantic import Field
 
 from console.access import Permission
-from console.api.http.callers import caller_of
+from console.api.http.callers import Caller, caller_of
 from console.api.http.cursors import cursor_of, number_in
 from console.api.http.description import plain
 from console.api.http.downloads import download
@@ -111,10 +111,15 @@ def export_audit(
     request: HttpRequest, wanted: Query[Wanted], form: Literal["jsonl", "csv"] = "jsonl"
 ) -> StreamingHttpResponse:
     caller = caller_of(request)
-    caller.require(Permission.AUDIT, wanted.topic or None)
-    caller.require(Permission.READ_PAYLOAD)
+
+    def may(who: Caller) -> None:
+        who.require(Permission.AUDIT, wanted.topic or None)
+        who.require(Permission.READ_PAYLOAD)
+
+    may(caller)
     name = f"audit-{timezone.now():%Y%m%d-%H%M%S}.{form}"
-    return download(request, audit_list.export(wanted.filter(), form, caller.user), name, FORMATS[form])
+    rows = audit_list.export(wanted.filter(), form, caller.user)
+    return download(request, rows, name, FORMATS[form], may)
 
 
 def _entry(entry: AuditEntry, payload: bool) -> dict[str, Any]:

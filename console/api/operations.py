@@ -155,8 +155,12 @@ def operation_report(
 ) -> StreamingHttpResponse:
     caller = caller_of(request)
     found = _find(caller, operation)
-    caller.require(Permission.READ_PAYLOAD)
-    return download(request, report(found, form), f"operation-{found.pk}.{form}", FORMATS[form])
+
+    def may(who: Caller) -> None:
+        who.require(Permission.READ_PAYLOAD, found.topic)
+
+    may(caller)
+    return download(request, report(found, form), f"operation-{found.pk}.{form}", FORMATS[form], may)
 
 
 @router.post("/{uuid:operation}:stop", response=OperationView, url_name="operation-stop", summary="Stop it")

@@ -19,6 +19,7 @@ from django.views.decorators.http import require_safe
 from django.views.defaults import permission_denied
 
 from console.access import Forbidden, Permission, allowed, grants, in_scope, require
+from console.clock import now_ms
 from console.engine import engine
 from console.errors import BadRequest
 from console.options import options
@@ -136,8 +137,8 @@ def render_page(
         "interval_ms": options().sample_interval_ms,
         "lag_warning_ms": options().lag_warning_ms,
         "trace_link": options().trace_link,
-        # By this clock the page tells how old its first data is.
-        "now_ms": _now_ms() if data and "socket" in data else None,
+        # By this clock the page tells how old its first data is, and begins fields for times.
+        "now_ms": _now_ms() if data and {"socket", "topic"} & data.keys() else now_ms(),
     }
     request.current_app = site.name  # the addresses in the layout are of this site
     return render(

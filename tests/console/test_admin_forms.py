@@ -179,8 +179,8 @@ def test_a_route_is_made_changed_and_deleted(queue: Queue, as_role: Callable[...
 @pytest.mark.parametrize(("targets", "words"), [
     ("[", "JSON"), ("[]", "required"), ('[{"topic": "orders"}]', "back to its source"), ("7", "targets"),
     ("[NaN]", "must not hold NaN"), ("[" * 40, "JSON"), ("[" * 50_000, "nested deeper"),
-    ("[" * 40 + "]" * 40, "nested deeper"),
-    ("9" * 5_000, "JSON"), ('[{"topic": "mail", "in_ms": 1e999}]', "too large"), ('["\\ud800"]', "not Unicode text"),
+    ("[" * 40 + "]" * 40, "nested deeper"), ("9" * 5_000, "too large"),
+    ('[{"topic": "mail", "in_ms": 1e999}]', "too large"), ('["\\ud800"]', "not Unicode text"),
     ('[{"topic": "mail", "topic": "mail"}]', "twice"),
     ('[{"topic": "mail", "priority": ' + "9" * 30 + "}]", "too large"),
     ('["\\u0000"]', "targets"), ('[{"topic": "a\\u0000"}]', "topic"), ('[[]]', "targets"), ("null", "required"),

@@ -77,6 +77,8 @@ def test_what_would_be_read_as_something_else_is_refused(spark: Any, tmp_path: P
         return str(caught.value)
 
     assert "is not written in UTF-8" in refused("topic,id\nwork,Zürich\n".encode("latin-1"))
+    for encoding in ("utf-16", "utf-16-le"):
+        assert "is not written in UTF-8" in refused("topic,id\nwork,a\n".encode(encoding))
     for row in (b"work,a", b"work,a,done,x"):
         assert "has more or fewer fields than its first line" in refused(
             b"topic,id,expected\n" + row + b"\nwork,b,done\n"

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ipaddress
 from dataclasses import dataclass
+from importlib import import_module
 
-from django.contrib.auth import get_user_model
+from django.conf import settings
+from django.contrib.auth import get_user
 from django.http import HttpRequest
 from ninja.utils import check_csrf
 
@@ -80,9 +82,10 @@ def identify(request: HttpRequest) -> Caller | None:
 def still_there(request: HttpRequest) -> Caller:
     """The caller again, as things are now: for what was asked for some time ago. Raises `ApiError`."""
     if request.headers.get("Authorization") is None:
-        session = request.session
-        user = get_user_model().objects.filter(pk__in=[request.user.pk]).first()
-        if user is None or not user.is_active or not session.exists(session.session_key or ""):
+        now = HttpRequest()
+        now.session = import_module(settings.SESSION_ENGINE).SessionStore(request.session.session_key)
+        user = get_user(now)  # also of a session that has ended by its time, or by another password
+        if user.pk != request.user.pk or not user.is_active:
             raise unauthorized("unauthorized", "You are signed out; sign in again.")
         request.user = user
     found = identify(request)

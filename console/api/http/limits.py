@@ -41,8 +41,9 @@ def spend(namespace: str, name: str, per_minute: int, now_s: float | None = None
     if used + left_of_before <= per_minute:
         return Spent(per_minute, int(per_minute - used - left_of_before), reset_s)
     yield [("DECR", current)]
-    if used > per_minute:
-        return Spent(per_minute, 0, reset_s, math.ceil(WINDOW_S - into))
+    if used > per_minute:  # this minute's count in full when the next one begins, and shrink from then on
+        wait_s = math.ceil(WINDOW_S - into + WINDOW_S * (1 - (per_minute - 1) / per_minute))
+        return Spent(per_minute, 0, reset_s, wait_s)
     # What is left of the last minute shrinks with every second.
     room = per_minute - used
     wait_s = max(1, math.ceil(WINDOW_S * (1 - room / int(earlier)) - into)) if earlier else 1

@@ -10,7 +10,7 @@ from ninja import Query, Schema, Status
 from pydantic import Field
 
 from console.access import Action, Permission
-from console.api.http.callers import caller_of
+from console.api.http.callers import Caller, caller_of
 from console.api.http.description import plain
 from console.api.http.downloads import download
 from console.api.http.routers import topics as router
@@ -94,8 +94,12 @@ def export_dead_letters(
 ) -> StreamingHttpResponse:
     """With content, headers and failure. Kept in the audit, for content leaves the console."""
     caller = caller_of(request)
-    caller.require(Permission.READ_PAYLOAD, topic)
+
+    def may(who: Caller) -> None:
+        who.require(Permission.READ_PAYLOAD, topic)
+
+    may(caller)
     check_slot(topic, wanted.slot)
     given = wanted.model_dump(exclude_unset=True, exclude_none=True)
     pieces = exports.export_dead(caller.actor, topic, MessageFilter.from_mapping({**given, "state": "dead"}), form)
-    return download(request, pieces, f"{topic}-dead.{form}", FORMATS[form])
+    return download(request, pieces, f"{topic}-dead.{form}", FORMATS[form], may)

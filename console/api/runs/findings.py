@@ -12,7 +12,7 @@ from ninja.params.functions import Query
 from pydantic import Field
 
 from console.access import Permission
-from console.api.http.callers import caller_of
+from console.api.http.callers import Caller, caller_of
 from console.api.http.cursors import cursor_of, number_in
 from console.api.http.description import plain
 from console.api.http.downloads import download
@@ -171,10 +171,14 @@ def log(request: HttpRequest, ident: uuid.UUID) -> dict[str, Any]:
 )
 def report(request: HttpRequest, ident: uuid.UUID, form: Literal["jsonl", "csv"] = "jsonl") -> StreamingHttpResponse:
     """Also of those that are too many to be listed."""
+
+    def may(who: Caller) -> None:
+        who.require(Permission.READ_PAYLOAD)
+
     caller = looker(request)
-    caller.require(Permission.READ_PAYLOAD)
+    may(caller)
     try:
         pieces = run_reports.download(run_of(caller, ident), form)
     except run_reports.BadReport as error:
         raise ApiError(409, "bad_report", str(error)) from None
-    return download(request, pieces, f"findings-{ident}.{form}", FORMATS[form])
+    return download(request, pieces, f"findings-{ident}.{form}", FORMATS[form], may)

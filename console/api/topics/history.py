@@ -135,7 +135,7 @@ def export(
     else:
         text = json_lines(dict(zip(POINT, point, strict=True)) for point in found.points)
     name = f"{topic}-{_day(found.from_ms)}-{_day(found.to_ms)}.{form}"
-    return download(request, iter([text]), name, FORMATS[form])
+    return download(request, iter([text]), name, FORMATS[form], lambda who: who.require(Permission.VIEW, topic))
 
 
 @router.get("", response=Kept, url_name="history-kept", summary="How much history is kept, how finely, since when")

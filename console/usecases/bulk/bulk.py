@@ -10,7 +10,7 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext
 
-from console.access import Action, Forbidden, Permission, allowed, require
+from console.access import ADMINISTERED_REPAIRS, Action, Forbidden, Permission, allowed, require
 from console.engine import engine
 from console.errors import BadRequest
 from console.models import AuditEntry, Operation
@@ -20,6 +20,7 @@ from console.usecases.bulk import bulk_requests
 from console.usecases.bulk.bulk_requests import BulkRequest
 from console.usecases.bulk.canary import Canary
 from console.usecases.job_queue import enqueue_operation
+from rmq_core.model.filters import MessageFilter
 from rmq_core.model.views import Preview
 from rmq_core.queries.ends import expire_first
 
@@ -104,7 +105,7 @@ def stop(actor: Actor, operation: Operation) -> Operation:
 def resume(actor: Actor, operation: Operation) -> Operation:
     """Go on with one that was stopped or has failed, from where it was, without its canary. Raises `BadRequest`."""
     with _audited(actor, "resume_operation", operation) as entry:
-        require(actor.user, Action(operation.action), operation.topic)
+        _permit_again(actor, operation)
         _require_own(actor, operation)
         canary = operation.place.get("canary", {})
         if canary.get("refs"):
@@ -146,6 +147,17 @@ def _count(wanted: BulkRequest) -> Preview:
         return found if wanted.overdue else replace(found, exact=False)  # how many are overdue is not counted
     number = wanted.undoes.done if wanted.undoes is not None else len(wanted.refs)
     return Preview(count=number, exact=True, looked_at=0, total=number, examples=())
+
+
+def _permit_again(actor: Actor, operation: Operation) -> None:
+    """What starting it needs, for whoever started it may have had more rights then. Raises `Forbidden`."""
+    if operation.action == Action.REPAIR:
+        require(actor.user, Action.REPAIR, operation.topic)
+        if operation.values.get("repair") in ADMINISTERED_REPAIRS:
+            require(actor.user, Permission.ADMINISTER)
+        return
+    found = MessageFilter.from_mapping(operation.filter) if operation.filter is not None else None
+    bulk_requests.permit(actor, BulkRequest(Action(operation.action), operation.topic, found))
 
 
 def _require_own(actor: Actor, operation: Operation) -> None:

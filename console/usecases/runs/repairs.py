@@ -10,7 +10,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils.translation import gettext
 
-from console.access import Action, Permission, require
+from console.access import ADMINISTERED_REPAIRS, Action, Permission, require
 from console.engine import engine
 from console.errors import BadRequest
 from console.models import AuditEntry, Finding, Operation, Reconciliation
@@ -136,8 +136,7 @@ def _begun(
 def _permit(actor: Actor, wanted: RepairRequest) -> list[str]:
     """The topics that are concerned. Raises `Forbidden`, `BadRequest`."""
     require(actor.user, Action.REPAIR)
-    # Orphans may be the only trace of a content; and whoever corrects a ledger says what is true.
-    if wanted.repair in ("drop_orphan", "correct_counters", "take_stock"):
+    if wanted.repair in ADMINISTERED_REPAIRS:
         require(actor.user, Permission.ADMINISTER)
     if wanted.repair not in engine_repairs.KINDS:
         raise BadRequest(gettext("There is no repair of that name."))

@@ -209,6 +209,8 @@ def checked(
     plain = {name: name.strip("\ufeff \t").lower() for name in frame.columns}
     frame = frame.toDF(*(plain[name] if plain[name] in COLUMNS else name for name in frame.columns))
     missing = [name for name in ("topic", "id") if name not in frame.columns]
+    if missing and is_text and any(sign in "".join(frame.columns) for sign in "\0\ufffd"):  # UTF-16 has one in each
+        raise PipelineError(f"the business ledger {where} is not written in UTF-8")
     if missing:
         raise PipelineError(
             f"the business ledger {where} lacks the column(s) {', '.join(missing)}; it has {', '.join(frame.columns)}"

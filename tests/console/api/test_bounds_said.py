@@ -25,3 +25,18 @@ def test_a_tenant_that_nobody_can_name_is_refused(queue: Queue, operator: Caller
     queue.topic()
     answer = operator("POST", "/topics/orders/messages", {"content": "a", "delay_ms": 0, "tenant": "a\0b"})
     assert answer.status_code == 422 and b"U+0000" in answer.content
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ('{"content": "a", "delay_ms": ' + "9" * 5_000 + "}", b"too large"),
+        ('\ufeff{"content": "a", "delay_ms": 0}', b"without a byte order mark"),
+    ],
+    ids=["5,000 digits", "a byte order mark"],
+)
+def test_what_is_no_json_here_is_said_in_our_words(queue: Queue, operator: Caller, body: str, words: bytes) -> None:
+    queue.topic()
+    answer = operator("POST", "/topics/orders/messages", body.encode())
+    assert answer.status_code == 422 and words in answer.content
+    assert b"sys." not in answer.content and b"decode" not in answer.content

@@ -35,6 +35,21 @@ def test_the_first_stop_of_tab_leads_to_the_content(open_page: Open) -> None:
     assert page.evaluate("document.querySelector('#content').contains(document.activeElement)")
 
 
+def test_symbols_are_not_read_out(open_page: Open) -> None:
+    """They are English words that a font draws, in every language."""
+    page = open_page("/admin/console/alertrule/", "admin")
+    frame = page.locator("#nav-sidebar")
+    expect(frame.get_by_role("link", name="Routes", exact=True)).to_be_visible()
+    expect(frame.get_by_role("link", name="Dead letters", exact=True)).to_be_visible()
+    expect(frame.get_by_role("link", name="stacks")).to_have_count(0)
+    expect(page.get_by_role("row", name="worker-lost").get_by_role("img", name="True", exact=True)).to_be_visible()
+    page.keyboard.press("Control+k")
+    page.keyboard.type("workers")
+    expect(page.locator("#command-results-list a").first).to_be_visible()
+    spoken = page.locator(".material-symbols-outlined:not([aria-hidden], [aria-label])")
+    expect(spoken.and_(page.locator(":visible"))).to_have_count(0)
+
+
 def test_the_sidebar_is_hidden_and_shown(open_page: Open) -> None:
     page = open_page("/audit/", "admin")
     toggle = page.get_by_role("button", name="Show or hide the sidebar")

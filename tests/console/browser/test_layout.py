@@ -151,3 +151,50 @@ def test_the_row_of_a_stream_keeps_to_its_columns(open_page: Open, queue: Queue,
     assert fold and name and name["x"] >= fold["x"] + fold["width"] and name["y"] < fold["y"] + fold["height"]
     contexts.close()
     queue.control.delete_topic(stream, force=True)
+
+
+def test_plans_are_read_without_scrolling_sideways(
+    open_page: Open, queue: Queue, topic: str, contexts: Contexts
+) -> None:
+    """In any dialog: what it would do stands in the columns that are seen at once."""
+    boxes = "boxes => boxes.map(box => box.scrollWidth - box.clientWidth)"
+    queue.dead("2013-02-08/UA/1066/EWR", topic=topic)
+    stream = queue.topic("planned-narrowly", TopicKind.STREAM, slots=4)
+    queue.client.define_group(stream, "mail", start="start")
+    queue.client.send(stream, "entry")
+    (delivery,) = queue.client.take(f"{stream}@mail", timeout_ms=2000)
+    queue.client.ack(delivery)  # so it stands behind an id of 15 characters
+
+    page = open_page(f"/topics/{stream}/groups/", "admin", viewport=NARROW)
+    page.get_by_role("button", name="mail").first.click()
+    page.get_by_role("button", name="Set position").click()
+    plan = page.get_by_role("dialog").locator(".rc-preview .rc-scroll")
+    expect(plan.get_by_role("columnheader", name="Ahead then")).to_be_visible()
+    assert plan.evaluate_all(boxes) == [0]
+    page = open_page(f"/topics/{topic}/dead/", "admin", viewport=NARROW)
+    page.get_by_role("checkbox", name="Select 2013").check()
+    page.get_by_role("button", name="Move").click()
+    plan = page.get_by_role("dialog").locator(".rc-preview .rc-scroll")
+    expect(plan.get_by_role("columnheader", name="Becomes")).to_be_visible()
+    assert plan.evaluate_all(boxes) == [0]
+    page.get_by_role("button", name="Back").click()
+    page.get_by_role("button", name="All matching").click()
+    example = page.get_by_role("dialog").locator(".rc-examples li").first
+    assert example.evaluate("each => each.getBoundingClientRect().height < 30")  # of one line
+    page = open_page(f"/topics/{topic}/definition/", "admin", viewport=NARROW)
+    page.get_by_label("Retries").fill("3")
+    page.get_by_role("button", name="Review the change").click()
+    change = page.get_by_role("dialog").locator(".rc-scroll").first
+    expect(change.get_by_role("columnheader", name="After")).to_be_visible()
+    assert change.evaluate_all(boxes) == [0]
+    contexts.close()
+    queue.control.delete_topic(stream, force=True)
+
+
+def test_a_name_without_a_blank_does_not_widen_its_sentence(open_page: Open, queue: Queue, contexts: Contexts) -> None:
+    name = queue.topic("n" * 90, journal="off")
+    page = open_page("/reconciliation/", viewport=NARROW)
+    expect(page.get_by_text("not compared")).to_contain_text(name)
+    assert page.evaluate(STICKS_OUT) <= 0
+    contexts.close()
+    queue.control.delete_topic(name, force=True)

@@ -6,20 +6,27 @@ import csv
 import io
 import json
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import Group, User
 from django.test import Client
+from django.utils import timezone
 
+from console.access import Forbidden
+from console.api.http import downloads
+from console.api.http.errors import ApiError
 from console.engine import new_async_engine
 from console.keeper.live_tasks import Sampling
 from console.keeper.trends import ClusterTrends
-from console.models import AuditEntry
+from console.models import ApiToken, AuditEntry, TopicScope
 from console.options import options
 from console.serializers.text import csv_lines
 from console.snapshots import clusters
 from console.snapshots.store import LiveKeys
-from console.usecases import resending
+from console.usecases import resending, tokens
+from console.usecases.bulk import exports
 from console.usecases.bulk.exports import by_size
 from rmq_core import FixedTimeMessage, PriorityMessage, RangeMergeMessage, TopicKind
 from rmq_core.model.topic import QUEUE_KINDS
@@ -46,6 +53,43 @@ def test_dead_letters_are_exported_with_content(desk: Desk, as_role: Callable[..
     assert [row["id"] for row in rows] == ["bin"]
     entry = AuditEntry.objects.filter(action="export").first()
     assert entry is not None and entry.query["filter"] == {"state": "dead", "error": "ValueError"}
+
+
+@pytest.mark.parametrize("taken", ["role", "account", "session", "password", "topics", "token"])
+def test_an_export_ends_when_its_right_does(
+    taken: str, desk: Desk, person: Callable[..., User], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exports, "SCAN", 10)
+    monkeypatch.setattr(downloads, "RECHECK_S", 0.0)
+    desk.dead(40, "d")
+    user, browser = person("Operator"), Client()
+    token = ApiToken(name="t", role="Operator", expires_at=timezone.now() + timedelta(hours=1))
+    secret = tokens.give_secret(token)
+    token.save()
+    if taken == "token":
+        browser = Client(headers={"Authorization": f"Bearer {secret}"})
+    else:
+        browser.force_login(user)
+    pieces = iter(browser.get("/api/v1/topics/orders/dead:export").streaming_content)
+    assert json.loads(next(pieces).splitlines()[0])["content"].startswith("d ")
+    match taken:
+        case "role":
+            user.groups.set([Group.objects.get(name="Viewer")])
+        case "account":
+            User.objects.filter(pk=user.pk).update(is_active=False)
+        case "session":
+            browser.session.flush()
+        case "password":
+            user.set_password("another")
+            user.save()
+        case "topics":
+            some = Group.objects.create(name="Team")
+            TopicScope.objects.create(group=some, patterns="orders*, others")
+            user.groups.add(some)
+        case "token":
+            tokens.revoke(token)
+    with pytest.raises((ApiError, Forbidden)):
+        list(pieces)
 
 
 def test_an_export_is_for_payload_readers_and_refuses_nonsense(desk: Desk, as_role: Callable[..., Client]) -> None:

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import Group, User
 from django.contrib.auth.models import Permission as DjangoPermission
-from django.contrib.auth.models import User
 
 from console.access import Action, Forbidden
 from console.errors import BadRequest
@@ -114,6 +114,27 @@ def test_ones_own_operations_are_stopped_by_oneself_or_an_administrator(
     assert bulk.stop(operator, operation).state == "stopped"
     assert bulk.resume(operator, operation).state == "queued"
     assert bulk.stop(desk.actor, operation).state == "stopped"
+
+
+def test_going_on_needs_what_starting_does(desk: Desk, person: Callable[..., User]) -> None:
+    """Whoever started it may have had more rights then."""
+    desk.delayed(3)
+    demoted = person("Admin")
+    purge = bulk.start(Actor(demoted), desk.request(Action.CANCEL, "delayed"))
+    repair = Operation.objects.create(
+        action="repair", topic="orders", values={"repair": "drop_orphan"}, user=demoted, username=demoted.username
+    )
+    for each in (purge, repair):
+        bulk.stop(Actor(demoted), each)
+    demoted.groups.set([Group.objects.get(name="Operator")])
+    operator = Actor(User.objects.get(pk=demoted.pk))
+    for each in (purge, repair):
+        with pytest.raises(Forbidden, match="administer"):
+            bulk.resume(operator, each)
+    desk.work()
+    assert desk.count("delayed") == 3
+    assert AuditEntry.objects.filter(action="resume_operation", result="refused").count() == 2
+    assert bulk.resume(desk.actor, purge).state == "queued"
 
 
 def test_a_purge_is_an_order_without_anything_that_narrows_it() -> None:

@@ -5,6 +5,7 @@
   const LABELS = {
     dock_to_right: gettext("Show or hide the sidebar"),
     close: gettext("Close the sidebar"),
+    search: gettext("Search"),
   };
   /** @type {[string, string][]} */
   const BOXES = [
@@ -19,9 +20,13 @@
     for (const element of document.querySelectorAll(`#page ${ACTS}`)) asButton(/** @type {HTMLElement} */ (element));
     userMenu();
     skipLink();
+    unspoken(document);
     // The layout names no landmark that one could jump to.
     document.getElementById("main")?.setAttribute("role", "main");
   });
+
+  // What the command palette finds comes later.
+  document.addEventListener("htmx:afterSettle", (event) => unspoken(/** @type {HTMLElement} */ (event.target)));
 
   // A key that is held repeats itself: it does not press what its first press has brought, as the last button of a dialog.
   addEventListener("keydown", held, true);
@@ -51,6 +56,42 @@
       event.preventDefault();
       element.click();
     });
+  }
+
+  /** A symbol is an English word that a font draws: who listens is told what stands beside it, or its title. */
+  function unspoken(/** @type {Document | HTMLElement} */ place) {
+    for (const symbol of place.querySelectorAll(".material-symbols-outlined:not([aria-hidden])")) {
+      const pressed = symbol.closest("a, button, [role=button]");
+      if (pressed === symbol) continue; // a button itself, with a name of its own
+      if (!pressed) sayTitle(symbol.parentElement, symbol);
+      else if (isAlone(pressed, symbol) && !pressed.ariaLabel && !(/** @type {HTMLElement} */ (pressed).title)) {
+        const label = LABELS[symbol.textContent?.trim() ?? ""];
+        if (isTwice(pressed)) hide(/** @type {HTMLElement} */ (pressed));
+        else if (label) pressed.ariaLabel = label;
+        else continue; // it has no other name
+      }
+      symbol.setAttribute("aria-hidden", "true");
+    }
+  }
+
+  function hide(/** @type {HTMLElement} */ link) {
+    link.setAttribute("aria-hidden", "true");
+    link.tabIndex = -1;
+  }
+
+  const isAlone = (/** @type {Element} */ place, /** @type {Element} */ symbol) =>
+    place.textContent?.trim() === symbol.textContent?.trim();
+
+  /** Whether the link beside it leads to the same, as that of the layout's sign and of its name. */
+  const isTwice = (/** @type {Element} */ link) =>
+    link.hasAttribute("href") &&
+    link.getAttribute("href") === link.nextElementSibling?.querySelector("a")?.getAttribute("href");
+
+  /** Yes and no of the admin's lists are symbols alone. */
+  function sayTitle(/** @type {HTMLElement | null} */ box, /** @type {Element} */ symbol) {
+    if (!box?.title || !isAlone(box, symbol)) return;
+    box.setAttribute("role", "img");
+    box.setAttribute("aria-label", box.title);
   }
 
   /** The first stop of the Tab key: from there to what the page is about. The address stays: it says what is seen. */

@@ -1,4 +1,6 @@
 // Live data of a page: the socket, how old the data is, pausing, the banner.
+
+import { serverNow } from "./clock.js";
 import { byId, h, icon, replace, setClass, setText } from "./dom.js";
 import { dateTime, duration, time } from "./format.js";
 import { shortcut } from "./keys.js";
@@ -58,7 +60,7 @@ export class Live {
 
   /** The server's clock, as far as we know it. */
   nowMs() {
-    return this.atMs ? this.atMs + (Date.now() - this.receivedAt) : Date.now();
+    return this.atMs ? this.atMs + (Date.now() - this.receivedAt) : serverNow();
   }
 
   receive(/** @type {any} */ message) {

@@ -1,5 +1,7 @@
 // What happened to one message: every step the record has of it, and what people did to it.
+
 import { get, ofId, ofTopic } from "../core/api.js";
+import { serverNow } from "../core/clock.js";
 import { h, replace } from "../core/dom.js";
 import { dateTime } from "../core/format.js";
 import { page } from "../core/page.js";
@@ -107,7 +109,7 @@ function facts(/** @type {Api.Message | null} */ message) {
   if (!message) return [];
   /** @type {Line[]} */
   const found = [];
-  if (message.at_ms !== null && message.at_ms <= Date.now())
+  if (message.at_ms !== null && message.at_ms <= serverNow())
     found.push([message.at_ms, h("span", {}, TIME_TITLES[message.state])]);
   const failure = message.failure;
   if (failure) {

@@ -135,7 +135,7 @@ class RedriveDialog {
         h(
           "table",
           { class: "rc-table" },
-          headRow([gettext("Id"), gettext("Becomes"), [gettext("Slot there"), "rc-num"]]),
+          headRow([gettext("Id"), gettext("Becomes"), [gettext("Slot there"), "rc-num rc-less"]]),
           h("tbody", {}, [...refused, ...results.filter((each) => each.status === "done")].slice(0, SHOWN).map(line)),
         ),
       ),
@@ -165,6 +165,6 @@ function line(/** @type {Api.Redriven} */ each) {
     {},
     h("td", { class: "rc-mono rc-clip" }, each.id),
     h("td", { class: each.problem ? "rc-error" : "rc-mono rc-clip" }, becomes),
-    h("td", { class: "rc-num" }, each.to_slot === null ? "–" : count(each.to_slot)),
+    h("td", { class: "rc-num rc-less" }, each.to_slot === null ? "–" : count(each.to_slot)),
   );
 }

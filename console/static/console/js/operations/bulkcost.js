@@ -1,13 +1,20 @@
 // What an action on many messages would cost: how long, how much of Redis, and who works it off.
 import { h } from "../core/dom.js";
 import { count, duration, rate } from "../core/format.js";
-import { fill, gettext } from "../core/text.js";
+import { fill, gettext, ngettext } from "../core/text.js";
 
 const SOON_MS = 1_000;
 
 /** Sentences; a warning where it is dear. */
 export function costLines(/** @type {Api.Cost} */ cost) {
-  const looks = cost.looks ? fill(gettext("It looks at %(n)s messages to find them."), { n: count(cost.looks) }) : null;
+  const looks = cost.looks
+    ? fill(
+        ngettext("It looks at %(n)s message to find them.", "It looks at %(n)s messages to find them.", cost.looks),
+        {
+          n: count(cost.looks),
+        },
+      )
+    : null;
   const time = fill(
     cost.measured
       ? gettext("It takes about %(time)s, at the %(pace)s a second of former operations, or the slower pace you set.")
@@ -15,8 +22,10 @@ export function costLines(/** @type {Api.Cost} */ cost) {
     { time: duration(cost.for_ms), pace: rate(cost.pace_s) },
   );
   const redis = fill(
-    gettext(
+    ngettext(
+      "Redis works about %(time)s for it, in %(n)s step or more; others are served in between, and you can stop it.",
       "Redis works about %(time)s for it, in %(n)s steps or more; others are served in between, and you can stop it.",
+      cost.steps,
     ),
     { time: duration(cost.redis_ms), n: count(cost.steps) },
   );

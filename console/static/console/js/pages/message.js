@@ -1,5 +1,7 @@
 // The page of one message.
+
 import { get, ofTopic } from "../core/api.js";
+import { serverNow } from "../core/clock.js";
 import { byId, h, icon, replace } from "../core/dom.js";
 import "../core/keys.js";
 import { page } from "../core/page.js";
@@ -35,7 +37,7 @@ async function showMessages() {
       "section",
       { class: "rc-card" },
       h("h2", { class: "rc-message-id rc-mono" }, message.id ?? gettext("(hidden)")),
-      messageView(message, Date.now(), () => location.reload()),
+      messageView(message, serverNow(), () => location.reload()),
     ),
   );
   const report = page.ident && !views.length ? await reportOf(page.ident) : null;

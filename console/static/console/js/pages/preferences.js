@@ -1,5 +1,7 @@
 // How times and numbers are written for whoever is signed in: chosen here, seen at once in an example.
+
 import { once } from "../core/api.js";
+import { serverNow } from "../core/clock.js";
 import { byId, h, replace, setText } from "../core/dom.js";
 import { dateTimeIn, numberFormat } from "../core/format.js";
 import "../core/keys.js";
@@ -64,7 +66,7 @@ const form = h(
 function show() {
   const typed = zone.value.trim();
   const [known, of] = [!typed || isZone(typed), typed || browserZone];
-  const time = known ? dateTimeIn(Date.now(), of) : gettext("This browser knows no such time zone.");
+  const time = known ? dateTimeIn(serverNow(), of) : gettext("This browser knows no such time zone.");
   const number = numberFormat({}, numbers.value).format(EXAMPLE);
   setText(example, fill(gettext("For example: %(time)s · %(number)s"), { time, number }));
 }

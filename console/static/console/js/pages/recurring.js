@@ -1,6 +1,8 @@
 // Messages that are sent again and again: when each is due next, what it did, and one more by hand.
+
 import { param, setParams } from "../core/address.js";
 import { get, patch, post } from "../core/api.js";
+import { serverNow } from "../core/clock.js";
 import { byId, h, replace, setText } from "../core/dom.js";
 import { count, dateTime, duration, relative } from "../core/format.js";
 import "../core/keys.js";
@@ -197,7 +199,7 @@ const list = new LiveList({
   },
   Row,
   isLive: (/** @type {Api.RecurringOut} */ item) =>
-    item.enabled && item.next_ms !== null && item.next_ms - Date.now() < 10_000,
+    item.enabled && item.next_ms !== null && item.next_ms - serverNow() < 10_000,
   label: gettext("Recurring"),
   columns: [
     [gettext("Name")],

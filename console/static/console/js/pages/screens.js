@@ -1,5 +1,7 @@
 // Screens: which there are, and their links for displays that nobody signs in at.
+
 import { get, post } from "../core/api.js";
+import { serverNow } from "../core/clock.js";
 import { byId, h, icon, replace } from "../core/dom.js";
 import { dateTime, relative } from "../core/format.js";
 import "../core/keys.js";
@@ -57,7 +59,7 @@ class Row {
   }
 }
 
-const ends = (/** @type {Api.ScreenOut} */ item) => relative(item.link_until_ms ?? 0, Date.now());
+const ends = (/** @type {Api.ScreenOut} */ item) => relative(item.link_until_ms ?? 0, serverNow());
 
 function link(/** @type {{ name: string }} */ { name }) {
   const days = h("input", { class: "rc-input", type: "number", name: "days", min: 1, max: 730, value: 180 });
@@ -112,7 +114,7 @@ const list = new LiveList({
   ask: async () => {
     /** @type {Api.ScreenList} */
     const { screens } = await get("screens");
-    return { rows: screens.map((item) => ({ ...item, id: item.name })), next: null, as_of_ms: Date.now() };
+    return { rows: screens.map((item) => ({ ...item, id: item.name })), next: null, as_of_ms: serverNow() };
   },
   Row,
   isLive: () => false,

@@ -1,4 +1,5 @@
 // What each problem code means, in words.
+import { serverNow } from "../core/clock.js";
 import { all, focusedElement, h, icon, replace } from "../core/dom.js";
 import { count, dateTime, duration, rate, time } from "../core/format.js";
 import { page } from "../core/page.js";
@@ -212,7 +213,7 @@ const since = (/** @type {number} */ ms) =>
     "span",
     { class: "rc-muted rc-since", title: dateTime(ms) },
     fill(gettext("began %(time)s"), {
-      time: sameDay(ms, Date.now()) ? time(ms) : dateTime(ms),
+      time: sameDay(ms, serverNow()) ? time(ms) : dateTime(ms),
     }),
   );
 

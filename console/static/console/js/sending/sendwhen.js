@@ -1,4 +1,5 @@
 // When, or how urgently: the one field of a message that depends on the topic's kind.
+import { serverNow } from "../core/clock.js";
 import { h, replace } from "../core/dom.js";
 import { dateTime, duration, relative } from "../core/format.js";
 import { fill, gettext } from "../core/text.js";
@@ -87,7 +88,7 @@ function dueField() {
       shown,
       Number.isNaN(ms())
         ? gettext("Give a time.")
-        : `${dateTime(ms())} · ${relative(ms(), Date.now())} · ${fill(gettext("%(ms)s ms"), { ms: ms() })}`,
+        : `${dateTime(ms())} · ${relative(ms(), serverNow())} · ${fill(gettext("%(ms)s ms"), { ms: ms() })}`,
     );
   const put = (/** @type {number} */ at) => {
     input.value = zone.value ? new Date(at).toISOString().slice(0, 19) : localText(at);
@@ -96,7 +97,7 @@ function dueField() {
   const later = (/** @type {number} */ away) =>
     h(
       "button",
-      { type: "button", class: "rc-chip", onclick: () => put(Date.now() + away) },
+      { type: "button", class: "rc-chip", onclick: () => put(serverNow() + away) },
       fill(gettext("in %(time)s"), { time: duration(away) }),
     );
   let before = zone.value;
@@ -106,7 +107,7 @@ function dueField() {
     if (!Number.isNaN(at)) put(at);
   });
   input.addEventListener("input", show);
-  put(Date.now() + 600_000);
+  put(serverNow() + 600_000);
   return {
     element: h(
       "div",

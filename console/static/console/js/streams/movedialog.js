@@ -1,5 +1,7 @@
 // Another position for a consumer group: where to, what that would do slot by slot, then the last click.
+
 import { ofTopic, post } from "../core/api.js";
+import { serverNow } from "../core/clock.js";
 import { h, headRow, press, replace } from "../core/dom.js";
 import { count, exact } from "../core/format.js";
 import { fill, gettext, ngettext } from "../core/text.js";
@@ -105,7 +107,7 @@ class MoveDialog {
     replace(this.say, SAY[name]);
     this.timeLabel.hidden = name !== "time";
     this.idLabel.hidden = name !== "id";
-    if (name === "time" && !this.time.value) this.time.value = localText(Date.now() - 3_600_000);
+    if (name === "time" && !this.time.value) this.time.value = localText(serverNow() - 3_600_000);
     this.changed(0);
   }
 
