@@ -191,9 +191,6 @@ class AsyncConnection:
                 except RMQError as error:
                     for each in asked:
                         each.fail(error)
-                asked = []
-                if self._pending:  # who was just answered may ask again, and come along
-                    await asyncio.sleep(0)
         except BaseException as error:
             failure = lost(error)
             for each in (*asked, *self._pending, *self._waiting):

@@ -5,16 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from typing import Any
 
 import pytest
 
-from rmq_core import RMQ, AsyncControl, AsyncRMQ, Control, PriorityMessage, Topic, TopicKind, errors
+from rmq_core import RMQ, AsyncRMQ, Control, PriorityMessage, Topic, TopicKind, errors
 from rmq_core.client import base
 from rmq_core.client.shared_check import AsyncSharedCheck, SharedCheck
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.embedded.redis_cluster import EmbeddedCluster
-from rmq_core.transport.aio_lines import AsyncLines
 from tests.support.waiting import wait_until
 
 CALLERS = 150
@@ -62,34 +60,6 @@ async def test_whoever_is_cancelled_while_it_connects_ends(redis_cluster: Embedd
             cancelled = [each for each in several if each.cancel()]
             found = await asyncio.gather(*cancelled, return_exceptions=True)
             assert {type(each) for each in found} <= {asyncio.CancelledError}
-
-
-async def test_whoever_comes_later_shares_the_round_trips_of_the_others(
-    redis_server: EmbeddedRedis, namespace: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """And is not alone in every second one for ever."""
-    shared, begun = list[int](), asyncio.Event()
-    real = AsyncLines.one
-
-    async def counted(self: AsyncLines, lender: Any, line: Any, packed: Any) -> Any:
-        shared.append(packed.commands)
-        begun.set()
-        return await real(self, lender, line, packed)
-
-    async with AsyncRMQ(redis_server.url, namespace) as client:
-        topic = await client.define(Topic("work", TopicKind.PRIORITY, slots=1))
-
-        async def send(name: str) -> None:
-            for number in range(10):
-                await client.send(topic, PriorityMessage(f"{name} {number}", 20))
-
-        await send("first")
-        monkeypatch.setattr(AsyncLines, "one", counted)
-        several = [asyncio.create_task(send(str(number))) for number in range(10)]
-        await begun.wait()
-        await asyncio.gather(send("later"), *several)
-        assert shared[:9] == [10] + [11] * 8
-        await AsyncControl(client).delete_topic("work", force=True)
 
 
 def test_one_reads_a_definition_anew_while_the_others_go_on(namespace: str, monkeypatch: pytest.MonkeyPatch) -> None:
