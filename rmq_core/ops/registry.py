@@ -179,9 +179,19 @@ def delete(keyspace: Keyspace, name: str, force: bool = False) -> Operation[int]
     topic = yield from definitions.read(keyspace, name)
     yield from _shapes(keyspace, topic)
     yield from check_empty(keyspace, topic, force)
-    args = [name, topic.version, keyspace.changes, topic.created_ms, formats.NAMESPACE]
+    written_ms = yield from last_written_ms(keyspace, topic)
+    args = [name, topic.version, keyspace.changes, topic.created_ms, formats.NAMESPACE, written_ms]
     yield [Call(script("topic_delete"), _keys(keyspace), args)]
     return (yield from purge(keyspace, topic))
+
+
+def last_written_ms(keyspace: Keyspace, topic: Topic) -> Operation[int]:
+    """By its journals, which are ahead of a clock that was set back; 0: nothing ever was."""
+    found = 0
+    for slots in batches(range(topic.slots), SLOTS_AT_ONCE):
+        ends = yield [Call(script("journal_end"), (keyspace.slot(topic.name, slot).journal,), ()) for slot in slots]
+        found = max(found, *(int(end.partition(b"-")[0]) for end in ends))
+    return found
 
 
 def purge(keyspace: Keyspace, topic: Topic) -> Operation[int]:

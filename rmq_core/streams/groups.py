@@ -110,7 +110,8 @@ def delete(keyspace: Keyspace, topic: Topic, name: str, force: bool = False) -> 
                 f"group {group.name!r} has {digits(held)} entries that are unfinished or dead; let it finish, and"
                 " requeue or drop them, or force the deletion"
             )
-    args = [group.group, group.revision, group.created_ms, keyspace.changes, topic.name, formats.NAMESPACE]
+    written_ms = yield from registry.last_written_ms(keyspace, group)
+    args = [group.group, group.revision, group.created_ms, keyspace.changes, topic.name, formats.NAMESPACE, written_ms]
     yield [Call(script("group_forget"), _keys(keyspace, topic), args)]
     return (yield from registry.purge(keyspace, group))
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
-from rmq_core import RMQ, FixedTimeMessage, Inspector, PriorityMessage, Topic, TopicKind
+from rmq_core import RMQ, Control, FixedTimeMessage, Inspector, PriorityMessage, StreamMessage, Topic, TopicKind
 from rmq_core.embedded.redis import EmbeddedRedis
+from rmq_core.journal import reader
+from rmq_core.model.topic import Journal
 from rmq_core.ops.reaper import reap_overdue
 from rmq_core.protocol.scripts import Call, script
 from rmq_core.protocol.slot_calls import reap
@@ -218,3 +222,37 @@ def test_a_delay_sent_again_in_its_millisecond_keeps_its_place(
     assert rmq.take("work", 10) == []
     clock.move(1)
     assert [delivery.text for delivery in rmq.take("work", 10)] == ["a", "b"]
+
+
+@pytest.mark.parametrize("is_group", [False, True], ids=["topic", "group"])
+def test_a_later_life_is_journaled_behind_the_one_before_it(rmq: RMQ, clock: ClockedRedis, is_group: bool) -> None:
+    """Whoever reads both, as an archive does, takes nothing of one for the other's. Redis gives ids by its own clock:
+    here that of the scripts is behind it, as one that was set back."""
+    name = "work@all" if is_group else "work"
+    clock.move(int(time.time() * 1000) - BACK_MS - clock.now_ms)
+
+    def live() -> tuple[int, int, int]:
+        """When it was created, and the first and the last entry of its journal (ms)."""
+        if is_group:
+            rmq.define(Topic("work", TopicKind.STREAM, slots=1, journal=Journal.FULL))
+            rmq.define_group("work", "all")
+            rmq.send("work", StreamMessage("a"))
+        else:
+            define(rmq, journal=Journal.FULL)
+            rmq.send("work", PriorityMessage("a", 20))
+        rmq.ack(rmq.take(name))
+        topic = rmq.topic(name)
+        ids = [each.entry_id for each in rmq.run(reader.read(rmq.keyspace, topic)).transitions]
+        first, *_, last = (int(each.partition("-")[0]) for each in ids)
+        return topic.created_ms, first, last
+
+    _, _, last_ms = live()
+    assert last_ms > clock.now_ms
+    for _ in range(2):
+        Control(rmq).delete_topic(name, force=True)
+        created_ms, first_ms, next_ms = live()
+        assert last_ms < created_ms <= first_ms
+        if not is_group:
+            gone = int(rmq.connection.client.hget(rmq.keyspace.deleted, "work"))
+            assert last_ms <= gone < created_ms
+        last_ms = next_ms
