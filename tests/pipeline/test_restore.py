@@ -92,6 +92,27 @@ def test_only_what_is_whole_comes_back_beside_what_came_since(
         assert "left out: topic holed, slot 0: its history is not whole (file)" in " ".join(did.sentences())
 
 
+def test_a_life_that_began_while_the_clock_was_set_back_is_the_one_that_comes_back(
+    spark: Any, server: EmbeddedRedis, tmp_path: Path
+) -> None:
+    """Redis gives no id before the last one, so an hour later in the journal is an hour back on the clock."""
+    path, options = str(tmp_path / "archive"), SourceOptions(server.url, "rs", (), 4)
+    with RMQ(server.url, "rs") as client:
+        define(client, "anew")
+        send(client, "anew", "a")
+        (seconds, _), key = server.client().time(), client.keyspace.slot("anew", 0).journal
+        client.connection.run([("XSETID", key, f"{(seconds + 3_600) * 1000}-0")])
+        send(client, "anew", "first life")
+        archive(spark, options, path, compacting=False)
+        Control(client).delete_topic("anew", force=True)
+        define(client, "anew")
+        send(client, "anew", "second life")
+        archive(spark, options, path, compacting=False)
+        server.client().flushall()
+        assert restore(spark, options, path).restored == 1
+        assert held(client, "anew") == {"store": {b"second life"}}
+
+
 def test_what_ended_without_a_journal_does_not_come_back(spark: Any, server: EmbeddedRedis, tmp_path: Path) -> None:
     path, options = tmp_path / "archive", SourceOptions(server.url, "rs", (), 4)
     with RMQ(server.url, "rs") as client:
