@@ -23,6 +23,11 @@ local function is_id(id)
   return not less('18446744073709551615', ms) and not less('18446744073709551615', seq)
 end
 
+-- Whether so much was never counted: of more than 17 digits, beside a minus.
+local function too_long(count)
+  return #count > (string.byte(count) == 45 and 18 or 17)
+end
+
 -- Of a text that somebody has spoiled by hand nothing is there, not even a cursor.
 local function read_position(text)
   local cursor, number, furthest, first, first_number, missed, durable = string.match(
@@ -31,7 +36,7 @@ local function read_position(text)
   if not cursor or not (is_id(cursor) and is_id(furthest) and is_id(first)) then
     return {}
   end
-  if #number > 18 or #first_number > 18 or #missed > 17 then -- more than is ever counted
+  if too_long(number) or too_long(first_number) or too_long(missed) then
     return {}
   end
   return {
