@@ -135,7 +135,7 @@ def test_axe_finds_nothing_about_streams(open_page: Open, stack: Stack, stream: 
     expect(page.locator(".rc-members tbody td").first).to_be_visible()
     found = violations(page)
     page.locator("[data-action=move_group]:visible").click()
-    expect(page.get_by_role("dialog").locator("tbody td").first).to_be_visible()
+    expect(page.get_by_role("dialog").locator("tbody tr").first).to_be_visible()
     found += violations(page)
     for path, ready in {
         f"/topics/{stream}/": "#rc-facts:not(:empty)",
