@@ -25,7 +25,7 @@ PLACED = sorted(key for key in ROUTES if "{topic}" in key[1])
 READ = sorted(key for key in ROUTES if key[0] == "GET")
 # Served to nobody who is for some topics: what it tells of belongs to no topic, or to all.
 OF_ALL = {f"/outbox{rest}" for rest in ("", "/{database}/messages", "/{database}/messages/{number}")}
-OF_ALL |= {"/screens", "/screens/{name}/data"}
+OF_ALL |= {"/screens", "/screens/{name}", "/screens/{name}/data"}
 
 
 def hidden(text: str) -> str:
