@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -39,7 +39,7 @@ def check_rule(rule: AlertRule) -> None:
 
 
 def put_rule(
-    actor: Actor, rule: AlertRule, reason: str = "", receivers: Iterable[AlertReceiver] | None = None
+    actor: Actor, rule: AlertRule, reason: str = "", receivers: Collection[AlertReceiver] | None = None
 ) -> AlertRule:
     """Save a rule, a new one or a changed one. `receivers` None: as they are. Raises `Forbidden`, `InvalidField`,
     `NameTaken`, `ChangedMeanwhile`, `BadRequest`."""
