@@ -44,7 +44,7 @@ def test_symbols_are_not_read_out(open_page: Open) -> None:
     expect(frame.get_by_role("link", name="stacks")).to_have_count(0)
     expect(page.get_by_role("row", name="worker-lost").get_by_role("img", name="True", exact=True)).to_be_visible()
     page.keyboard.press("Control+k")
-    page.keyboard.type("workers")
+    page.locator("#search-input-command").press_sequentially("workers")
     expect(page.locator("#command-results-list a").first).to_be_visible()
     spoken = page.locator(".material-symbols-outlined:not([aria-hidden], [aria-label])")
     expect(spoken.and_(page.locator(":visible"))).to_have_count(0)
