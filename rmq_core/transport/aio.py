@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any
@@ -15,7 +16,7 @@ from redis.exceptions import NoScriptError
 from rmq_core.errors import ConfigurationError, RMQError
 from rmq_core.protocol.scripts import Call, Each, Request
 from rmq_core.transport import forks
-from rmq_core.transport.aio_lines import AsyncLines, abandon
+from rmq_core.transport.aio_lines import AsyncLines, Write, abandon
 from rmq_core.transport.exchange import Answers, Attempt, Group, Job, attempt
 from rmq_core.transport.masters import ask_async, for_masters
 from rmq_core.transport.nodes import ClusterRoutes, Line, Routes
@@ -42,6 +43,12 @@ CONNECTIONS_AT_ONCE = 50
 """What goes through redis-py has one each; of a thousand coroutines that wake up together the others wait."""
 
 
+SHARED_MIN = 16
+"""So many calls that were answered together go on in two halves."""
+TOGETHER_S = 1.0
+"""After so long a connection is given back, which may have to be made anew."""
+
+
 class _Asked:
     """Calls that somebody awaits."""
 
@@ -65,7 +72,8 @@ class _Asked:
 
 
 class AsyncConnection:
-    """Runs requests in asyncio. Whatever is asked for while a round trip is under way shares the next one.
+    """Runs requests in asyncio. Whatever is asked for while a round trip is under way shares the next one; calls that
+    many tasks repeat share two, which take turns: see `_answered`.
 
     It belongs to the event loop that uses it, and moves to the next one when that has ended.
     """
@@ -82,6 +90,8 @@ class AsyncConnection:
     def _start(self) -> None:
         self._pending: list[_Asked] = []
         self._waiting: list[_Asked] = []  # for another try
+        self._under_way: deque[list[_Asked]] = deque()  # one written behind the other
+        self._until = 0.0
         self._flusher: asyncio.Task[None] | None = None
         self._new = asyncio.Event()
         self._turns = asyncio.Semaphore(CONNECTIONS_AT_ONCE)
@@ -189,14 +199,20 @@ class AsyncConnection:
                 try:
                     await self._bring(asked)
                 except RMQError as error:
-                    for each in asked:
+                    for each in (*asked, *self._written()):
                         each.fail(error)
         except BaseException as error:
             failure = lost(error)
-            for each in (*asked, *self._pending, *self._waiting):
+            for each in (*asked, *self._written(), *self._pending, *self._waiting):
                 each.fail(failure)
             self._pending, self._waiting = [], []
             raise
+
+    def _written(self) -> list[_Asked]:
+        """What is under way, and is not from now on."""
+        written = [each for some in self._under_way for each in some]
+        self._under_way.clear()
+        return written
 
     async def _due(self) -> list[_Asked]:
         """What is to be done now; there is something that waits."""
@@ -226,15 +242,13 @@ class AsyncConnection:
     async def _bring(self, asked: list[_Asked]) -> None:
         steps: Attempt | None = None
         answers: Answers | None = None
-        if not self.target.is_cluster and all(each.job is None and type(each.calls) is not Ordered for each in asked):
-            packed = Packed(b"".join([each.packed for each in asked]), sum([len(each.calls) for each in asked]))
-            replies = await self._lines.one(self._line, None, packed)
+        if not self.target.is_cluster and _simple(asked):
+            self._under_way.append(asked)
+            self._until = time.monotonic() + TOGETHER_S
+            replies = await self._lines.one(self._line, None, _packed(asked), self._answered)
             answers = {None: replies}
-            if isinstance(replies, list) and healthy(replies):
-                at = 0
-                for each in asked:
-                    each.answer(replies[at : at + len(each.calls)])
-                    at += len(each.calls)
+            asked = self._written()
+            if not asked:
                 return
         jobs = []
         for each in asked:
@@ -246,6 +260,26 @@ class AsyncConnection:
         await self._try(jobs, steps, answers)
         for each, job in zip(asked, jobs, strict=True):
             self._judge(each, job)
+
+    async def _answered(self, replies: list[Any], write: Write) -> bool:
+        """Hands out the replies to what was written first. Where nothing else is under way it does so in two halves, by
+        turns with whoever awaits them: what one half asks for next is the server's work while the other goes on.
+        """
+        if not healthy(replies):
+            return False
+        asked = self._under_way.popleft()
+        at, half = 0, len(asked) // 2 if len(asked) >= SHARED_MIN and not self._under_way else 0
+        for some in (asked[:half], asked[half:]) if half else (asked,):
+            for each in some:
+                each.answer(replies[at : at + len(each.calls)])
+                at += len(each.calls)
+            await asyncio.sleep(0)
+            pending = self._pending
+            if pending and _simple(pending) and time.monotonic() < self._until:
+                self._pending = []
+                self._under_way.append(pending)
+                await write(_packed(pending))
+        return True
 
     async def _try(self, jobs: list[Job], steps: Attempt | None, answers: Answers | None) -> None:
         try:
@@ -374,6 +408,14 @@ class AsyncConnection:
             for client in opened_with(self._client):
                 await client.aclose()
             self._client = None
+
+
+def _simple(asked: list[_Asked]) -> bool:
+    return all(each.job is None and type(each.calls) is not Ordered for each in asked)
+
+
+def _packed(asked: list[_Asked]) -> Packed:
+    return Packed(b"".join([each.packed for each in asked]), sum([len(each.calls) for each in asked]))
 
 
 def _pause(tries: Iterator[float], error: Exception) -> float:

@@ -6,8 +6,9 @@ import asyncio
 import contextlib
 import os
 import time
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any, TypeAlias
 
 import redis
 from hiredis import PushNotification
@@ -19,6 +20,11 @@ from rmq_core.transport.exchange import Answers, Plan
 from rmq_core.transport.lines import ASK_AGAIN_S, DEMOTED, IDLE_S
 from rmq_core.transport.nodes import Line
 from rmq_core.transport.retry import Failed, Packed, refused, transient
+
+Write: TypeAlias = Callable[[Packed], Awaitable[None]]
+Answered: TypeAlias = Callable[[list[Any], Write], Awaitable[bool]]
+"""Is told the replies to what was written first, and may write more behind what is still under way. Whether it took
+them; if not, it is told them together with those that follow."""
 
 _abandoned: list[Any] = []
 """Streams that must not be closed, nor be collected, which would close them: see `abandon`."""
@@ -39,10 +45,11 @@ class AsyncLines:
         answers = await asyncio.gather(*(self.one(lender, line, some) for line, some in packed))
         return dict(zip(plan, answers, strict=True))
 
-    async def one(self, lender: Callable[[Line], Any], line: Line, packed: Packed) -> list[Any] | Failed:
-        """An exchange with one server. Raises `ConfigurationError`."""
+    async def one(
+        self, lender: Callable[[Line], Any], line: Line, packed: Packed, answered: Answered | None = None
+    ) -> list[Any] | Failed:
+        """An exchange with one server; the replies that ``answered`` did not take. Raises `ConfigurationError`."""
         sent = False
-        began = time.monotonic()
         replies: list[Any] = []
         try:
             pool = lender(line)
@@ -55,10 +62,7 @@ class AsyncLines:
                 if not connection.is_connected:
                     await connection.connect()
                 sent = True
-                await connection.send_packed_command([packed.data])
-                await _read(connection, packed.commands, replies)
-                if time.monotonic() - began > ASK_AGAIN_S:
-                    await _still_master(pool, connection)
+                await _converse(pool, connection, packed, replies, answered)
             except BaseException:
                 await connection.disconnect(nowait=True)
                 raise
@@ -82,9 +86,33 @@ class AsyncLines:
                 await pool.get_master_address()  # which hangs up on the former one
 
 
+async def _converse(pool: Any, connection: Any, packed: Packed, replies: list[Any], answered: Answered | None) -> None:
+    """Leaves in ``replies`` those that ``answered`` did not take."""
+    under_way: deque[tuple[int, float]] = deque()
+
+    async def write(packed: Packed) -> None:
+        if under_way and not connection.is_connected:
+            raise redis.ConnectionError("the connection was closed")  # a new one would know of nothing under way
+        under_way.append((packed.commands, time.monotonic()))
+        await connection.send_packed_command([packed.data], check_health=len(under_way) == 1)
+
+    await write(packed)
+    count = 0
+    while under_way:
+        commands, began = under_way[0]
+        count += commands
+        await _read(connection, count, replies)
+        if time.monotonic() - began > ASK_AGAIN_S:
+            await _still_master(pool, connection)
+        under_way.popleft()
+        if answered is not None and await answered(replies, write):
+            replies.clear()
+            count = 0
+
+
 async def _read(connection: Any, count: int, replies: list[Any]) -> None:
-    """Adds so many replies; a refusal is one of them. What came along with one that was awaited is taken at once:
-    awaiting each by itself costs as much as all the rest of a send.
+    """Reads until there are so many replies; a refusal is one of them. What came along with one that was awaited is
+    taken at once: awaiting each by itself costs as much as all the rest of a send.
     """
     while len(replies) < count:
         try:
