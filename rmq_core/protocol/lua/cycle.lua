@@ -12,6 +12,7 @@
 --        receipts are ahead of `now`}
 --        error RMQFENCED <epoch>, RMQSHAPE <shape>: nothing was done
 -- include shared/slot.lua
+-- inner function
 -- include shared/journal.lua
 -- include shared/policy.lua
 -- include shared/bodies.lua

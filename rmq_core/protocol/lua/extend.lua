@@ -5,6 +5,7 @@
 --        failed, whatever else was in flight with them), then groups: id, receipt
 -- reply  the new receipt per group, 0 when stale; error RMQFENCED <epoch>, RMQSHAPE <shape>: nothing was done
 -- include shared/slot.lua
+-- inner function
 -- include shared/journal.lua
 -- include shared/policy.lua
 -- include shared/bodies.lua

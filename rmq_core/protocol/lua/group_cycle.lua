@@ -6,6 +6,7 @@
 -- reply  as of cycle.lua, where the third and fourth are of entries that came back, whose bodies may be names and values;
 --        and behind it the new ones: {id, content or {name, value, …}, …}
 -- include shared/slot.lua
+-- inner function
 -- include shared/journal.lua
 -- include shared/policy.lua
 -- include shared/bodies.lua

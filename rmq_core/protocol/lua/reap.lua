@@ -4,6 +4,7 @@
 --        wake channel, slot, most of each to move, undo_ms
 -- reply  {now, next_due_ms (-1: none), timed out, promoted, erased}; error RMQSHAPE <shape>: nothing was done
 -- include shared/slot.lua
+-- inner function
 -- include shared/journal.lua
 -- include shared/policy.lua
 -- include shared/bodies.lua

@@ -4,6 +4,7 @@
 --        wake channel, slot, then groups: id, receipt, delay_ms, original store score ('' when unknown)
 -- reply  a status per group: 1 done, 0 stale; error RMQFENCED <epoch>, RMQSHAPE <shape>: nothing was done
 -- include shared/slot.lua
+-- inner function
 -- include shared/journal.lua
 -- include shared/policy.lua
 -- include shared/bodies.lua

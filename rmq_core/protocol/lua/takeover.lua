@@ -4,6 +4,7 @@
 --        wake channel, slot, most
 -- reply  how many were put back; error RMQFENCED <epoch>, RMQSHAPE <shape>: nothing was done
 -- include shared/slot.lua
+-- inner function
 -- include shared/journal.lua
 -- include shared/policy.lua
 -- include shared/bodies.lua
