@@ -30,9 +30,9 @@ class Script:
 def script(name: str) -> Script:
     """Loads ``lua/<name>.lua``; each ``-- include path`` line is replaced by that file, and so are those in it.
 
-    What comes in it after a line ``-- inner function`` is one. To make a function costs a script a look at each local of the
-    function around it that is declared behind one it uses, every time the script runs; of what lies further out, and
-    that is 60 names at most, none.
+    What comes in it after a line ``-- inner function`` is one. To make a function costs a script, every time it runs, a
+    look at each local of the function around it that is declared behind one it uses; of what lies further out, which
+    may be 60 names, none.
     """
     text = source(f"{name}.lua")
     return Script(name, text, hashlib.sha1(text.encode()).hexdigest())
