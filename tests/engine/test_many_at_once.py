@@ -15,6 +15,7 @@ from rmq_core.client import base
 from rmq_core.client.shared_check import AsyncSharedCheck, SharedCheck
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.embedded.redis_cluster import EmbeddedCluster
+from rmq_core.protocol.scripts import Operation
 from tests.support.waiting import wait_until
 
 CALLERS = 150
@@ -81,6 +82,31 @@ def test_one_reads_a_definition_anew_while_the_others_go_on(namespace: str, monk
         now -= 0.06
         reading.close()
         assert client.known_topic("work") is None, "whoever read it has been cancelled"
+
+
+def test_a_definition_is_as_old_as_the_question(namespace: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An answer may have been long on its way, and come behind that to a later question."""
+    now, asked = (
+        100.0,
+        [(None, Topic("work", TopicKind.PRIORITY, weight=weight).to_json().encode()) for weight in (2, 3)],
+    )
+    monkeypatch.setattr(base.time, "monotonic", lambda: now)
+    with RMQ("redis://localhost:1", namespace) as client:
+
+        def answered(reading: Operation[Topic], answer: object) -> None:
+            with pytest.raises(StopIteration):
+                reading.send([answer])
+
+        first, second = client.checked_topic("work"), client.checked_topic("work")
+        next(first)
+        now += 0.5
+        next(second)
+        now += 0.3
+        answered(second, asked[1])
+        answered(first, asked[0])
+        assert (known := client.known_topic("work")) and known.weight == 3
+        now += 0.7
+        assert client.known_topic("work") is None
 
 
 async def test_a_burst_of_first_calls_takes_one_connection(redis_server: EmbeddedRedis, namespace: str) -> None:
