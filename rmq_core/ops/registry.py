@@ -83,7 +83,7 @@ def _surviving(keyspace: Keyspace, topic: Topic) -> Operation[list[int]]:
                 " take another name"
             )
         life = max(life, int(created_ms))
-        version = max(version, *(int(mark.split(b" ")[1]) for mark in others if mark), 0)
+        version = max(version, *map(journal_marks.version_of, others))
     return [life, version]
 
 
