@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import Enum
-from typing import Any
+from itertools import islice
+from typing import Any, Generic, TypeVar
 
 from rmq_core.errors import InvalidMessage
 from rmq_core.model.bounds import whole
@@ -12,6 +13,8 @@ from rmq_core.model.delivery import Delivery
 from rmq_core.model.states import former_name
 from rmq_core.model.text import NotText, check_unicode, shown
 from rmq_core.model.topic import Topic
+
+T = TypeVar("T")
 
 PATIENCE_MAX_MS = 86_400_000
 
@@ -63,3 +66,17 @@ def deliveries_of(deliveries: Delivery | Iterable[Delivery]) -> list[Delivery]:
         if wrong is None and None not in listed:
             return listed
     raise InvalidMessage(f"a delivery is settled by what take() gave, not by {type(wrong).__name__} ({wrong!r:.80})")
+
+
+class Rest(Generic[T]):
+    """What is left of many; taken some at a time."""
+
+    def __init__(self, given: Iterable[T]) -> None:
+        self._left = iter(given)
+        self.ended = False
+
+    def next(self, most: int) -> list[T]:
+        """The next ones; fewer, or none, at the end."""
+        some = list(islice(self._left, most))
+        self.ended = len(some) < most
+        return some

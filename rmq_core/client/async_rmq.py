@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
-from rmq_core.client.arguments import UNSET, Unset, deliveries_of, patience_ms, several, topic_name
+from rmq_core.client.arguments import UNSET, Rest, Unset, deliveries_of, patience_ms, several, topic_name
 from rmq_core.client.base import RESULT_LOOK_S, ClientCore
 from rmq_core.client.journal import AsyncJournalReader
 from rmq_core.client.shared_check import AsyncSharedCheck
@@ -170,7 +170,16 @@ class AsyncRMQ(ClientCore):
         before: SentMany = NOTHING_SENT,
     ) -> SentMany:
         """As `send_many`, through no hook. ``before``: what the same call has sent already, to be counted with it."""
-        definition = await self.topic(topic)
+        total, rest = before, Rest(messages)
+        while not rest.ended:
+            definition = await self.topic(topic)
+            some = self.still_known(definition.name, rest)
+            total = await self._send_some(definition, some, allow_past, total)
+        return total
+
+    async def _send_some(
+        self, definition: Topic, messages: Iterable[Any], allow_past: bool, before: SentMany
+    ) -> SentMany:
         if definition.is_stream:
             return plus(before, await self._add_many(definition, messages))
         if sending.asks_more(definition):

@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 import random
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from rmq_core.client import server_check
-from rmq_core.client.arguments import UNSET, deliveries_of, topic_name
+from rmq_core.client.arguments import UNSET, Rest, deliveries_of, topic_name
 from rmq_core.client.kinds import check_group, check_stream, of_queues, of_streams
 from rmq_core.client.sender import CallNumbers
 from rmq_core.errors import (
@@ -96,10 +96,19 @@ class ClientCore:
         age_s = time.monotonic() - read_at
         return topic if age_s < READ_ANEW_S or (age_s < DEFINITION_TTL_S and name in self._being_read) else None
 
-    def remember(self, topic: Topic) -> Topic:
-        """Keeps a definition for the next `DEFINITION_TTL_S`."""
-        self._topics[topic.name] = (topic, time.monotonic())
+    def remember(self, topic: Topic, asked_at: float | None = None) -> Topic:
+        """Keeps a definition for `DEFINITION_TTL_S` from when it was asked for (None: now)."""
+        asked_at = time.monotonic() if asked_at is None else asked_at
+        if asked_at >= self._topics.get(topic.name, (None, 0.0))[1]:  # of two answers the later one may come first
+            self._topics[topic.name] = (topic, asked_at)
         return topic
+
+    def still_known(self, name: str, given: Rest[T]) -> Iterator[T]:
+        """What is given, until the definition is to be read anew: many may come for hours."""
+        while not given.ended:
+            yield from given.next(sending.MESSAGES_AT_ONCE)
+            if self.known_topic(name) is None:
+                return
 
     def forget(self, name: str) -> None:
         """Reads the definition again next time."""
@@ -126,9 +135,10 @@ class ClientCore:
         known = self.known_topic(name)
         if known is not None:
             return known
+        asked_at = time.monotonic()
         self._being_read.add(name)
         try:
-            return self.remember((yield from definitions.read(self.keyspace, name)))
+            return self.remember((yield from definitions.read(self.keyspace, name)), asked_at)
         finally:
             self._being_read.discard(name)
 

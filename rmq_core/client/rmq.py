@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
-from rmq_core.client.arguments import UNSET, Unset, deliveries_of, patience_ms, several, topic_name
+from rmq_core.client.arguments import UNSET, Rest, Unset, deliveries_of, patience_ms, several, topic_name
 from rmq_core.client.base import RESULT_LOOK_S, ClientCore
 from rmq_core.client.journal import JournalReader
 from rmq_core.client.shared_check import SharedCheck
@@ -188,7 +188,14 @@ class RMQ(ClientCore):
         before: SentMany = NOTHING_SENT,
     ) -> SentMany:
         """As `send_many`, through no hook. ``before``: what the same call has sent already, to be counted with it."""
-        definition = self.topic(topic)
+        total, rest = before, Rest(messages)
+        while not rest.ended:
+            definition = self.topic(topic)
+            some = self.still_known(definition.name, rest)
+            total = self._send_some(definition, some, allow_past, total)
+        return total
+
+    def _send_some(self, definition: Topic, messages: Iterable[Any], allow_past: bool, before: SentMany) -> SentMany:
         if definition.is_stream:
             return plus(before, self._add_many(definition, messages))
         if sending.asks_more(definition):

@@ -6,9 +6,18 @@ Of each after the other, the last of forty would wait for a server that is away 
 from __future__ import annotations
 
 import asyncio
-import concurrent.futures
+import copy
 import threading
 from collections.abc import Awaitable, Callable
+
+
+class _Look:
+    """What one thread is at. Whoever holds the lock is still at it: however he ends, also by a Ctrl-C, it is free."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.thread = threading.get_ident()
+        self.error: Exception | None = None
 
 
 class SharedCheck:
@@ -16,36 +25,42 @@ class SharedCheck:
 
     def __init__(self) -> None:
         self.passed = False
-        self._lock = threading.Lock()
-        self._under_way: concurrent.futures.Future[None] | None = None
+        self.after_fork()
 
     def after_fork(self) -> None:
         """A thread of the parent may have held it, or have been at it."""
-        self._lock, self._under_way = threading.Lock(), None
+        self._lock = threading.RLock()
+        self._under_way: _Look | None = None
 
     def make(self, check: Callable[[], object]) -> None:
         """Returns once it has passed. Raises what ``check`` raises."""
         while not self.passed:
-            with self._lock:
-                others, mine = self._under_way, concurrent.futures.Future[None]()
+            mine = _Look()
+            with mine.lock:
+                with self._lock:
+                    others = self._under_way
+                    if others is None or not others.lock.locked():
+                        others, self._under_way = None, mine
                 if others is None:
-                    self._under_way = mine
-            if others is None:
-                self._make(check, mine)
-            elif (error := others.exception()) is not None:
-                raise error
+                    self._make(check, mine)
+                    return
+            if others.thread == threading.get_ident():
+                return  # what the check itself has called, as a log's handler or a signal's, does not wait for it
+            with others.lock:
+                pass
+            if others.error is not None:
+                raise _told(others.error) from others.error
 
-    def _make(self, check: Callable[[], object], mine: concurrent.futures.Future[None]) -> None:
+    def _make(self, check: Callable[[], object], mine: _Look) -> None:
         try:
             check()
             self.passed = True
         except Exception as error:
-            mine.set_exception(error)
+            mine.error = error
             raise
         finally:
-            self._under_way = None
-            if not mine.done():
-                mine.set_result(None)
+            if self._under_way is mine:
+                self._under_way = None
 
 
 class AsyncSharedCheck:
@@ -64,7 +79,7 @@ class AsyncSharedCheck:
                 continue
             await asyncio.wait([others])
             if (error := others.exception()) is not None:
-                raise error
+                raise _told(error) from error
 
     async def _make(self, check: Callable[[], Awaitable[object]], mine: asyncio.Future[None]) -> None:
         self._under_way = mine
@@ -80,3 +95,11 @@ class AsyncSharedCheck:
                 self._under_way = None
             if not mine.done():
                 mine.set_result(None)
+
+
+def _told(error: BaseException) -> BaseException:
+    """The same error for somebody else. One for all would get the traceback of each of them, one behind the other."""
+    try:
+        return copy.copy(error)
+    except Exception:  # it cannot be made of its words alone
+        return error

@@ -5,6 +5,7 @@ The same as of journals, and for the same reasons: see `rmq_core.ops.journal_mar
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from rmq_core.model.bodies import quoted
@@ -16,6 +17,7 @@ from rmq_core.protocol.scripts import Call, Operation, batches, script
 from rmq_core.protocol.takes import policy_at
 
 SLOTS_AT_ONCE = 64
+_MARK = re.compile(rb"[012] \d{1,15}(?: [!-~]+)*")
 
 
 def turns_of(topic: Topic | None) -> tuple[bool, str, str]:
@@ -38,6 +40,8 @@ def outdated(topic: Topic, mark: bytes | None) -> bool:
     """Whether a slot's mark (None: it has none) says something else than its topic's definition."""
     if mark is None and not topic.fair:  # as of most: this is asked of every topic each second
         return False
+    if mark is not None and not _MARK.fullmatch(mark):  # somebody has overwritten it
+        return True
     fair, version, *named = (mark or b"0 0").decode().split(" ")
     wanted, _, *weights = mark_text(topic).split(" ")
     return int(version) < topic.version and [str(int(fair == "1")), *named] != [wanted, *weights]

@@ -6,6 +6,7 @@ a message could be sent with a journal and acknowledged without. See ``docs/deci
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from rmq_core.model.topic import Journal, Topic
@@ -13,6 +14,7 @@ from rmq_core.protocol.keys import Keyspace
 from rmq_core.protocol.scripts import Call, Operation, batches, script
 
 SLOTS_AT_ONCE = 128
+_MARK = re.compile(rb"([oef]) (\d{1,15}) (\d{1,15})")
 _LETTERS = {Journal.OFF: "o", Journal.EVENTS: "e", Journal.FULL: "f"}
 
 
@@ -30,11 +32,20 @@ def outdated(topic: Topic, mark: bytes | None) -> bool:
     """Whether a slot's mark (None: it has none) says something else than its topic's definition."""
     if mark is None and topic.journal is Journal.OFF:  # as of most: this is asked of every topic each second
         return False
-    mode, version, limit = (mark or b"o 0 0").split(b" ")
+    said = _MARK.fullmatch(b"o 0 0" if mark is None else mark)
+    if said is None:  # somebody has overwritten it, and until it is set anew nothing can be sent there
+        return True
+    mode, version, limit = said.groups()
     if int(version) >= topic.version:
         return False
     wanted = _LETTERS[topic.journal].encode()
     return mode != wanted or (topic.journal is not Journal.OFF and int(limit) != slot_limit(topic))
+
+
+def version_of(mark: bytes | None) -> int:
+    """Of which version of a definition a slot's mark is, also one of turns; 0: of none, or nobody can read it."""
+    said = re.match(rb"\w (\d{1,15})(?: |$)", mark or b"")
+    return int(said[1]) if said else 0
 
 
 def set_marks(keyspace: Keyspace, topic: Topic, slots: Iterable[int] | None = None) -> Operation[None]:

@@ -83,7 +83,7 @@ def _surviving(keyspace: Keyspace, topic: Topic) -> Operation[list[int]]:
                 " take another name"
             )
         life = max(life, int(created_ms))
-        version = max(version, *(int(mark.split(b" ")[1]) for mark in others if mark), 0)
+        version = max(version, *map(journal_marks.version_of, others))
     return [life, version]
 
 
@@ -171,15 +171,16 @@ def limit_tenant(keyspace: Keyspace, name: str, tenant: str, limit: str) -> Oper
             continue  # somebody else's change was first: keep it and add ours
 
 
-def delete(keyspace: Keyspace, name: str, force: bool = False) -> Operation[int]:
+def delete(keyspace: Keyspace, name: str, force: bool = False, groups_written_ms: int = 0) -> Operation[int]:
     """Deletes a topic and every key it has; returns how many messages went with it.
 
-    Raises `TopicNotEmpty` while it holds messages, unless ``force``.
+    ``groups_written_ms``: how far the journals were of its groups. Raises `TopicNotEmpty` while it holds messages,
+    unless ``force``.
     """
     topic = yield from definitions.read(keyspace, name)
     yield from _shapes(keyspace, topic)
     yield from check_empty(keyspace, topic, force)
-    written_ms = yield from last_written_ms(keyspace, topic)
+    written_ms = max(groups_written_ms, (yield from last_written_ms(keyspace, topic)))
     args = [name, topic.version, keyspace.changes, topic.created_ms, formats.NAMESPACE, written_ms]
     yield [Call(script("topic_delete"), _keys(keyspace), args)]
     return (yield from purge(keyspace, topic))

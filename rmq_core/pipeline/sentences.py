@@ -104,6 +104,10 @@ _CLASSED = re.compile(r"^\[[A-Z_.]+\]\s*")
 
 _FULL = re.compile(r"No space left on device|Disk quota exceeded")
 _WRITTEN = re.compile(r"(?:TASK_WRITE_FAILED\][^\n]*?|write(?:r)? (?:to|for|into) )((?:\w+:)?/[^\s:,]+?)[.:,]?(?:\s|$)")
+_NO_FOLDER = re.compile(r"Mkdirs failed to create (?:file:)?(\S+?)(?:/_temporary\S*|/\.spark-\S*)?(?:\s|$)")
+_NOT_ALLOWED = re.compile(
+    r"\[Errno (?:13|30)\] [\w -]+: '([^'\n]+)'|(?:^|\s)(\S*/\S+) \((?:Permission denied|Read-only file system)\)"
+)
 _QUERY = re.compile(r"^Query \[id = [^\]]*\] terminated with exception: ?")
 
 
@@ -121,6 +125,10 @@ def sentence(error: BaseException) -> str:
             f"the disk is full{f' ({where[1]})' if where else ''}: make room and run it again."
             " What was not written whole does not count"
         )
+    if unwritable := _NO_FOLDER.search(text):
+        return _refused(unwritable[1], "written to")
+    if refused := _NOT_ALLOWED.search(text):
+        return _refused(refused[1] or refused[2], "read, or written to,")
     if is_transient(error):
         return LOST if _LOST.search(text) else BUSY
     if "[MALFORMED_CSV_RECORD" in text:  # before the next: it comes as a file that cannot be read
@@ -135,6 +143,13 @@ def sentence(error: BaseException) -> str:
     first = causes[-1] if causes and "Py4J" in text + type(error).__name__ else text.strip().split("\n", 1)[0]
     first = _QUERY.sub("", _CLASSED.sub("", first.strip()))
     return _CLASSED.sub("", first.strip()) or type(error).__name__
+
+
+def _refused(path: str, what: str) -> str:
+    return (
+        f"{path} cannot be {what} by this user: give the rights to it, or mount its disk for writing, and run it again."
+        " What was not written whole does not count"
+    )
 
 
 def _whole(error: BaseException) -> str:

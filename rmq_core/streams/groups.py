@@ -20,6 +20,9 @@ from rmq_core.queries.stored_groups import find, read, read_all
 from rmq_core.streams import positions
 from rmq_core.streams.positions import Where
 
+LAST = "@"
+"""No group's name: when one was created last, or how far the journals were of one that is gone; see `group_put.lua`."""
+
 
 def define(
     keyspace: Keyspace, topic: Topic, group: str, start: Where = "start", settings: Mapping[str, Any] | None = None
@@ -125,11 +128,15 @@ def delete_topic(keyspace: Keyspace, name: str, force: bool = False) -> Operatio
     if topic.is_stream:
         yield from registry.check_empty(keyspace, topic, force)
         # First: should this process die in between, the topic is still there, to be deleted again.
-        yield from _delete_all(keyspace, topic)
+        written_ms = yield from _delete_all(keyspace, topic)
+        return (yield from registry.delete(keyspace, name, force, written_ms))
     return (yield from registry.delete(keyspace, name, force))
 
 
-def _delete_all(keyspace: Keyspace, topic: Topic) -> Operation[None]:
+def _delete_all(keyspace: Keyspace, topic: Topic) -> Operation[int]:
+    """How far (ms) the journals were of the groups that it has had: the next ones begin behind them."""
     for group in (yield from read_all(keyspace, topic)):
         yield from delete(keyspace, topic, group.group, force=True)
+    (last,) = yield [("HGET", keyspace.groups(topic.name), LAST)]
     yield [("DEL", keyspace.groups(topic.name))]
+    return int(last or 0)

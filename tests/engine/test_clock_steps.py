@@ -256,3 +256,28 @@ def test_a_later_life_is_journaled_behind_the_one_before_it(rmq: RMQ, clock: Clo
             gone = int(rmq.connection.client.hget(rmq.keyspace.deleted, "work"))
             assert last_ms <= gone < created_ms
         last_ms = next_ms
+
+
+@pytest.mark.parametrize("alone", [False, True], ids=["with its topic", "before its topic"])
+def test_a_later_life_of_a_group_is_journaled_behind_the_one_before_it(
+    rmq: RMQ, clock: ClockedRedis, alone: bool
+) -> None:
+    """Also where the journal of its topic is not so far: only the group went on until the clock was set back."""
+    clock.move(int(time.time() * 1000) - clock.now_ms)
+
+    def live() -> list[str]:
+        """The entries of the group's journal."""
+        rmq.define(Topic("work", TopicKind.STREAM, slots=1, journal=Journal.FULL))
+        rmq.define_group("work", "all")
+        rmq.send("work", StreamMessage("a"))
+        rmq.ack(rmq.take("work@all"))
+        return [each.entry_id for each in rmq.run(reader.read(rmq.keyspace, rmq.topic("work@all"))).transitions]
+
+    journal = rmq.keyspace.slot("work@all", 0).journal
+    last = live()[-1]
+    rmq.connection.run([("XSETID", journal, f"{int(last.partition('-')[0]) + BACK_MS}-0")])
+    if alone:
+        Control(rmq).delete_topic("work@all", force=True)
+    Control(rmq).delete_topic("work", force=True)
+    first_ms = int(live()[0].partition("-")[0])
+    assert first_ms > int(last.partition("-")[0]) + BACK_MS

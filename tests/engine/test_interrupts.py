@@ -14,8 +14,10 @@ import pytest
 import redis
 
 from rmq_core import RMQ, Control, PriorityMessage, Producer, Topic, TopicKind
+from rmq_core.client.shared_check import SharedCheck
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.protocol.scripts import Operation
+from tests.support.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
 SIGNALS = """
@@ -79,6 +81,19 @@ def test_numbers_of_a_greeting_are_written_out_too(rmq: RMQ, monkeypatch: pytest
         monkeypatch.setattr(module, noting)
     assert rmq.run(plain("ECHO", 17)) == b"17"
     assert [each for each in seen if isinstance(each, (int, float))] == []
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["at its beginning", "at its end"])
+def test_an_interrupted_look_at_the_server_holds_nobody_up(
+    rmq: RMQ, monkeypatch: pytest.MonkeyPatch, first: bool
+) -> None:
+    interrupt_once(monkeypatch, SharedCheck, "_make", first=first)
+    with pytest.raises(KeyboardInterrupt):
+        rmq.run(plain("ECHO", "first"))
+    told: list[Any] = []
+    threading.Thread(target=lambda: told.append(rmq.run(plain("ECHO", "second"))), daemon=True).start()
+    wait_until(lambda: told, what="another thread's call")
+    assert told == [b"second"]
 
 
 def test_no_reply_of_an_interrupted_command_is_taken_for_the_next_one(

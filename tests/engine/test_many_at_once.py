@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import sys
 import threading
+from types import FrameType
 
 import pytest
 
@@ -13,6 +15,7 @@ from rmq_core.client import base
 from rmq_core.client.shared_check import AsyncSharedCheck, SharedCheck
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.embedded.redis_cluster import EmbeddedCluster
+from rmq_core.protocol.scripts import Operation
 from tests.support.waiting import wait_until
 
 CALLERS = 150
@@ -81,6 +84,31 @@ def test_one_reads_a_definition_anew_while_the_others_go_on(namespace: str, monk
         assert client.known_topic("work") is None, "whoever read it has been cancelled"
 
 
+def test_a_definition_is_as_old_as_the_question(namespace: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An answer may have been long on its way, and come behind that to a later question."""
+    now, asked = (
+        100.0,
+        [(None, Topic("work", TopicKind.PRIORITY, weight=weight).to_json().encode()) for weight in (2, 3)],
+    )
+    monkeypatch.setattr(base.time, "monotonic", lambda: now)
+    with RMQ("redis://localhost:1", namespace) as client:
+
+        def answered(reading: Operation[Topic], answer: object) -> None:
+            with pytest.raises(StopIteration):
+                reading.send([answer])
+
+        first, second = client.checked_topic("work"), client.checked_topic("work")
+        next(first)
+        now += 0.5
+        next(second)
+        now += 0.3
+        answered(second, asked[1])
+        answered(first, asked[0])
+        assert (known := client.known_topic("work")) and known.weight == 3
+        now += 0.7
+        assert client.known_topic("work") is None
+
+
 async def test_a_burst_of_first_calls_takes_one_connection(redis_server: EmbeddedRedis, namespace: str) -> None:
     """And asks once what kind of server it is."""
     topic = Topic("work", TopicKind.PRIORITY, slots=1)
@@ -99,10 +127,12 @@ def test_threads_wait_for_a_server_that_is_away_no_longer_than_one(namespace: st
     threads, looks, told = 5, list[int](), list[BaseException]()
     check = SharedCheck()
 
+    def waits(frame: FrameType) -> bool:
+        return frame.f_code is SharedCheck.make.__code__ and frame.f_locals.get("others") is check._under_way
+
     def away() -> None:
         looks.append(1)
-        waiting = check._under_way._condition._waiters  # type: ignore[union-attr]
-        wait_until(lambda: len(waiting) == threads - 1, what="the others to wait")
+        wait_until(lambda: sum(map(waits, sys._current_frames().values())) == threads - 1, what="the others to wait")
         raise errors.ConnectionLost("away")
 
     def call() -> None:
@@ -117,9 +147,24 @@ def test_threads_wait_for_a_server_that_is_away_no_longer_than_one(namespace: st
     for thread in several:
         thread.join()
     assert (len(looks), len(told)) == (1, threads)
+    assert len(set(map(id, told))) == threads, "one for all would get the traceback of each of them"
     check.make(lambda: looks.append(1))
     check.make(lambda: looks.append(1))
     assert len(looks) == 2, "later it is looked at again, until it has passed"
+
+
+def test_what_a_check_calls_itself_does_not_wait_for_it() -> None:
+    """A handler of logs that sends what it is given, as that the server does not answer INFO."""
+    check, looks = SharedCheck(), list[str]()
+
+    def look() -> None:
+        looks.append("begun")
+        check.make(lambda: looks.append("never"))
+        looks.append("done")
+
+    threading.Thread(target=check.make, args=(look,), daemon=True).start()
+    wait_until(lambda: check.passed, what="the check")
+    assert looks == ["begun", "done"]
 
 
 async def test_coroutines_too(namespace: str) -> None:
@@ -129,6 +174,7 @@ async def test_coroutines_too(namespace: str) -> None:
         client.check_server = lambda: looks.append(1) or real()  # type: ignore[func-returns-value,method-assign]
         told = await asyncio.gather(*(client.topic("work") for _ in range(9)), return_exceptions=True)
         assert {type(each) for each in told} == {errors.ConnectionLost} and len(looks) == 1
+        assert len(set(map(id, told))) == 9
 
 
 async def test_whoever_was_cancelled_while_it_looked_tells_nobody_anything() -> None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
+from dataclasses import replace as changed
 
 import pytest
 
 from rmq_core import RMQ, AsyncProducer, AsyncRMQ, Control, PriorityMessage, Producer, Topic, TopicKind, errors
+from rmq_core.client import base
 from rmq_core.embedded.redis import EmbeddedRedis
+from rmq_core.ops.sending import MESSAGES_AT_ONCE
 
 OLD = Topic("work", TopicKind.PRIORITY, slots=8)
 
@@ -103,3 +106,31 @@ def test_a_topic_that_is_gone_is_said_to_be(other: RMQ) -> None:
         with pytest.raises(errors.UnknownTopic):
             producer.send("work", PriorityMessage("m", 20)).result(30)
     other.define(OLD)
+
+
+def limiting(other: RMQ, after: int) -> Iterator[PriorityMessage]:
+    """More messages than are sent at once. After some of them somebody gives the topic a limit."""
+    for number in range(3 * MESSAGES_AT_ONCE):
+        if number == after:
+            Control(other).put_topic(changed(other.topic("work"), max_backlog=8), 1)
+        yield PriorityMessage(f"{number}", 20)
+
+
+def test_what_is_sent_for_hours_by_one_call_follows_the_definition(
+    redis_server: EmbeddedRedis, other: RMQ, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(base, "READ_ANEW_S", 0)  # a second has passed
+    with RMQ(redis_server.url, namespace) as client:
+        with pytest.raises(errors.BacklogFull) as refused:
+            client.send_many("work", limiting(other, MESSAGES_AT_ONCE + 1))
+        assert sum(refused.value.sent) == 2 * MESSAGES_AT_ONCE
+
+
+async def test_coroutines_follow_it_too(
+    redis_server: EmbeddedRedis, other: RMQ, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(base, "READ_ANEW_S", 0)
+    async with AsyncRMQ(redis_server.url, namespace) as client:
+        with pytest.raises(errors.BacklogFull) as refused:
+            await client.send_many("work", limiting(other, MESSAGES_AT_ONCE + 1))
+        assert sum(refused.value.sent) == 2 * MESSAGES_AT_ONCE

@@ -25,6 +25,7 @@ from rmq_core.pipeline.archive_lookup import look
 from rmq_core.pipeline.jobs import archive as archiving
 from rmq_core.pipeline.jobs.archive import archive, batch_writer
 from rmq_core.pipeline.jobs.erasing import erase
+from rmq_core.pipeline.jobs.retention import Forgotten
 from rmq_core.pipeline.reading import load
 from rmq_core.pipeline.sources.journal import JournalSource
 from rmq_core.pipeline.sources.options import SourceOptions
@@ -194,6 +195,30 @@ def test_an_archive_that_goes_on_for_ever_compacts_meanwhile(
     monkeypatch.undo()
     archive(spark, options, kept.path, compacting=False)
     exactly(rows(kept.read()), wanted)
+
+
+def test_who_archives_for_ever_forgets_what_is_too_old_also_where_nothing_comes(
+    spark: Any, busy: RMQ, options: SourceOptions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And removes what was replaced an hour ago: both are with what looks for small files."""
+    looks, keep = list[str](), archiving._Run._keep_definitions
+
+    def looked(run: Any) -> None:
+        looks.append("looked")
+        assert len(looks) < 9, "it never forgets"
+        keep(run)
+
+    def forgets(*_: Any) -> list[Forgotten]:
+        looks.append("forgets")
+        if looks.count("forgets") == 2:
+            raise KeyboardInterrupt
+        return []
+
+    monkeypatch.setattr(archiving, "COMPACT_WITHIN_S", 0)
+    monkeypatch.setattr(archiving._Run, "_keep_definitions", looked)
+    monkeypatch.setattr(archiving.retention, "forget", forgets)
+    with pytest.raises(KeyboardInterrupt):
+        archive(spark, options, str(tmp_path / "archive"), every_ms=10)
 
 
 def test_an_empty_namespace_and_a_server_that_is_away(

@@ -148,7 +148,7 @@ def test_what_fits_into_no_slot_is_said(spark: Any, server: EmbeddedRedis, tmp_p
         did = restore(spark, options, path)
         assert (did.restored, did.counts) == (6, {"same": {"waiting": 6}})
         assert {(each.topic, each.reason) for each in did.left_out} == {("kind", "redefined"), ("fewer", "redefined")}
-        assert "topic fewer, slot 0-1: its history is not whole (redefined). The topic is" in " ".join(did.sentences())
+        assert "topic fewer, slot 0-1: it is another one here (redefined). The topic is" in " ".join(did.sentences())
         assert held(client, "kind") == held(client, "fewer") == {}
 
 

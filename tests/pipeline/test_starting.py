@@ -174,3 +174,25 @@ def test_a_full_disk_is_called_so() -> None:
     assert "Query [id" not in sentence(
         RuntimeError("Query [id = 1, runId = 2] terminated with exception: no such thing")
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        (
+            "Job aborted: Lost task 0.0 (TID 1): java.io.IOException: Mkdirs failed to create"
+            " file:/srv/a/topics/_temporary/0/_temporary/attempt_1 (exists=false, cwd=file:/)",
+            "/srv/a/topics",
+        ),
+        (
+            "java.io.IOException: Mkdirs failed to create file:/srv/a/events/.spark-staging-4/_temporary/0 (exists=…)",
+            "/srv/a/events",
+        ),
+        ("[Errno 30] Read-only file system: '/srv/my reports/1'", "/srv/my reports/1"),
+        ("[Errno 13] Permission denied: '/srv/a'", "/srv/a"),
+        ("java.io.FileNotFoundException: /srv/a/x.parquet (Permission denied)", "/srv/a/x.parquet"),
+    ],
+)
+def test_a_folder_that_may_not_be_written_is_named(text: str, path: str) -> None:
+    said = sentence(RuntimeError(text))
+    assert said.startswith(f"{path} cannot be ") and "give the rights to it" in said and "Mkdirs" not in said

@@ -74,7 +74,8 @@ class Restored:
         for (topic, reason), slots in sorted(several.items()):
             which = _ranges(sorted(slots))
             advice = gaps.ADVICE.get(reason, "")
-            said.append(f"left out: topic {topic}, slot {which}: its history is not whole ({reason}). {advice}")
+            why = "it is another one here" if reason == "redefined" else "its history is not whole"
+            said.append(f"left out: topic {topic}, slot {which}: {why} ({reason}). {advice}")
         if self.as_of_ms is not None:
             then = of_rehearsal.text(self.as_of_ms)
             said.append(f"it went on with the rehearsal of {then}; what is there now needs another namespace")

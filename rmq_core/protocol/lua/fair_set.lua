@@ -12,8 +12,8 @@ if unfit then
   return unfit
 end
 local wanted = ARGV[POLICY + 3]
-local known, version = string.match(marks[4] or '', '^%d (%d+)'), string.match(wanted, '^%d (%d+)')
-if marks[4] == wanted or tonumber(known or -1) > tonumber(version) then
+local known, version = string.match(marks[4] or '', '^[012] (%d+)'), string.match(wanted, '^%d (%d+)')
+if marks[4] == wanted or tonumber(known or -1) > tonumber(version) and #known <= 15 then
   return 0
 end
 if string.byte(wanted) == 48 and redis.call('EXISTS', LANES) == 1 then -- 0: see shared/lanes.lua

@@ -2,7 +2,7 @@
 -- KEYS   the registry; when which topic was deleted on purpose, by name (ms): a restore must not bring it back; the
 --        format of the namespace
 -- ARGV   name, expected version, channel of changes, when the expected one was created, the format the caller knows; the
---        time (ms) of the last entry of its journals
+--        time (ms) of the last entry of its journals, and of those of its groups
 -- reply  1; error RMQVERSION <stored version>, RMQFORMAT <format>: nothing was done
 local format = redis.call('GET', KEYS[3])
 if format and format ~= ARGV[5] then
