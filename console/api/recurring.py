@@ -163,6 +163,7 @@ def create_recurring(request: HttpRequest, response: HttpResponse, body: Recurri
     caller.require(Action.RECURRING, body.topic)
     row = _put(request, RecurringMessage(name=body.name), body)
     response["Location"] = reverse("console-api:recurring-one", kwargs={"name": row.name})
+    response["ETag"] = row_etag(row.changed)
     return Status(201, _with_upcoming(row, caller.payload))
 
 
@@ -190,7 +191,7 @@ def one_recurring(request: HttpRequest, response: HttpResponse, name: RecurringN
 
 @router.patch("/{name}", response=RecurringWithUpcoming, url_name="recurring-change", summary="Change or disable it")
 def change_recurring(
-    request: HttpRequest, name: RecurringName, body: RecurringChange, if_match: IfMatch = ""
+    request: HttpRequest, response: HttpResponse, name: RecurringName, body: RecurringChange, if_match: IfMatch = ""
 ) -> dict[str, Any]:
     """Where when it is due changes, its next tick is the first from now on. With `If-Match` only what is as it was
     seen."""
@@ -204,6 +205,7 @@ def change_recurring(
             recurring.switch(caller.actor, row, given["enabled"], body.reason)
     else:
         _put(request, row, body)
+    response["ETag"] = row_etag(row.changed)
     return _with_upcoming(row, caller.payload)
 
 

@@ -34,6 +34,12 @@ def unchanged(row: Any, taken: NameTaken | None = None) -> Iterator[None]:
         raise ChangedMeanwhile(sentence()) from error
 
 
+def removed(row: Any) -> bool:
+    """Delete a row. Whether it was there: of several who do so at once one has done it."""
+    kind = type(row)
+    return bool(kind.objects.filter(pk=row.pk).delete()[1].get(kind._meta.label))
+
+
 def clean_fields(row: Any, *but: str) -> None:
     """Whether each value can be, but for those of some fields. Raises `InvalidField`."""
     try:

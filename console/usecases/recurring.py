@@ -20,7 +20,7 @@ from console.outbox import clock
 from console.recurring.rule import NAME_MAX, WHENS, InvalidRecurring, Recurring
 from console.usecases.actor import Actor
 from console.usecases.audit import audited, check_reason
-from console.usecases.meanwhile import unchanged
+from console.usecases.meanwhile import removed, unchanged
 from console.usecases.recurring_ticks import DATABASE, plan_next, send_by_hand
 from rmq_core.errors import ConfigurationError
 from rmq_core.model.json_text import to_json
@@ -81,7 +81,7 @@ def set_enabled(row: RecurringMessage, enabled: bool) -> None:
 
 
 def remove(actor: Actor, row: RecurringMessage, reason: str) -> None:
-    """Delete it with its history. Raises `Forbidden`, `BadRequest`."""
+    """Delete it with its history. Raises `Forbidden`, `BadRequest`, `UnknownRecurring`."""
     query = {"recurring": row.name, "delete": True, **{name: getattr(row, name) for name in FIELDS}}
     with audited(actor, Action.RECURRING, topic=row.topic, query=query, reason=reason) as entry:
         require(actor.user, Action.RECURRING, row.topic)
@@ -91,7 +91,8 @@ def remove(actor: Actor, row: RecurringMessage, reason: str) -> None:
         with transaction.atomic(using=DATABASE):
             # The lock that its ticks are sent with: one that came in between would be of nothing.
             RecurringMessage.objects.filter(pk=row.pk).update(enabled=False)
-            row.delete()
+            if not removed(row):
+                raise _unknown()
         entry.done = 1
 
 
