@@ -114,7 +114,8 @@ class LiveConsumer(AsyncWebsocketConsumer, ABC):
         """Send the frame under a key unless it, or a newer one, was sent already; of all topics, with the viewer's."""
         if seq and seq <= self._last:
             return
-        topics = self.topics if self.topic is None else (EVERY_TOPIC,)
+        mine = self.topics
+        topics = mine if self.topic is None else (EVERY_TOPIC,)
         try:
             if self.changes:
                 found = await frames().following(key, seq, topics, self._last)
@@ -122,7 +123,7 @@ class LiveConsumer(AsyncWebsocketConsumer, ABC):
                 found = await frames().newest(key, seq, topics)
         except RMQError:
             return  # the page shows by itself how old its data is
-        if found and found[0] > self._last:
+        if found and found[0] > self._last and self.topics == mine:
             self._last = found[0]
             await self.send(found[1])
 
@@ -154,7 +155,7 @@ class LiveConsumer(AsyncWebsocketConsumer, ABC):
     async def _recheck(self) -> None:
         """Whether the viewer may still look; where nothing was announced it looks for news: the layer may be gone."""
         while True:
-            last = self._last
+            last, topics = self._last, self.topics
             await asyncio.sleep(_until_looking_again())
             try:
                 refusal = await self._refusal()
@@ -164,7 +165,9 @@ class LiveConsumer(AsyncWebsocketConsumer, ABC):
             if refusal:
                 await self.close(refusal)
                 return
-            if self._last == last:
+            if self.topics != topics:
+                self._last = 0  # what it has is of other topics: what changed since would not mend that
+            if self._last in (0, last):
                 await self.tick({"seq": 0})
 
 
