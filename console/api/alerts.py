@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Annotated, Any, Literal
 
 from django.http import HttpRequest, HttpResponse
@@ -155,8 +156,8 @@ def delete_rule(request: HttpRequest, name: RuleName, reason: str = NEEDED_WHY) 
 @router.get("/silences", response=SilenceList, url_name="alert-silences", summary="Silences, and those that ended last")
 def all_silences(request: HttpRequest) -> dict[str, Any]:
     caller = _caller(request)
-    rows = AlertSilence.objects.all()[:SILENCES_MOST]
-    seen = [each for each in rows if alerts.sees_patterns(caller.user, each.topics)]
+    rows = AlertSilence.objects.iterator()
+    seen = islice((each for each in rows if alerts.sees_patterns(caller.user, each.topics)), SILENCES_MOST)
     return {"as_of_ms": engine().inspector.now_ms(), "silences": readable(SilenceOut, seen, silence_json)}
 
 

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from console.access import Action, Permission
 from console.api.http.callers import caller_of
-from console.api.http.cursors import cursor_of, number_in
+from console.api.http.cursors import cursor_of, name_in, name_place, number_in
 from console.api.http.errors import invalid
 from console.api.http.lists import readable
 from console.api.http.preconditions import IfMatch, check_row
@@ -142,17 +142,15 @@ class RecurringBody(RecurringChange):
 
 @router.get("", response=RecurringList, url_name="recurring", summary="All recurring messages, by name")
 def all_recurring(request: HttpRequest, limit: Limit = 100, cursor: Cursor = None) -> dict[str, Any]:
-    """A token that is for some topics may get fewer on a page."""
     caller = caller_of(request)
     caller.require(Permission.VIEW)
-    found = recurring.page(number_in(cursor, "recurring") if cursor else None, limit)
-    seen = [row for row in found.rows if caller.sees(row.topic)]
+    found = recurring.page(caller.user, name_in(cursor, "recurring") if cursor else None, limit)
     return {
         "as_of_ms": now_ms(),
         "recurring": readable(
-            RecurringOut, seen, lambda row: recurring_json(row, found.last.get(row.pk), caller.payload)
+            RecurringOut, found.rows, lambda row: recurring_json(row, found.last.get(row.pk), caller.payload)
         ),
-        "next": cursor_of(found.rows[-1].pk, "recurring") if found.more else None,
+        "next": cursor_of(name_place(found.rows[-1].name), "recurring") if found.more else None,
     }
 
 

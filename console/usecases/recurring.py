@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.utils.module_loading import import_string
 from django.utils.translation import gettext
 
-from console.access import Action, User, in_scope, require
+from console.access import Action, User, in_scope, require, rows_in_scope
 from console.errors import BadRequest, NameTaken, UnknownRecurring
 from console.models import RecurringMessage, RecurringTick
 from console.options import options
@@ -118,11 +118,11 @@ class Page:
     more: bool
 
 
-def page(after: int | None, limit: int) -> Page:
-    """Definitions by name, behind the one with that key."""
-    rows = RecurringMessage.objects.order_by("name")
-    if after is not None and (name := RecurringMessage.objects.filter(pk=after).values_list("name").first()):
-        rows = rows.filter(name__gt=name[0])
+def page(user: User, after: str | None, limit: int) -> Page:
+    """Definitions of somebody's topics by name, behind that one, whether it is still there or not."""
+    rows = RecurringMessage.objects.filter(rows_in_scope(user)).order_by("name")
+    if after is not None:
+        rows = rows.filter(name__gt=after)
     newest = RecurringTick.objects.filter(recurring=OuterRef("pk")).order_by("-tick_ms").values("pk")[:1]
     found = list(rows.annotate(last_tick=Subquery(newest))[: limit + 1])
     shown = found[:limit]
