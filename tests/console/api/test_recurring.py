@@ -10,6 +10,7 @@ from django.test.utils import CaptureQueriesContext
 
 from console.models import AuditEntry, RecurringMessage
 from console.outbox.models import OutboxMessage
+from console.usecases import recurring
 from tests.console.api.conftest import Caller, problem
 from tests.console.conftest import Queue
 
@@ -137,6 +138,17 @@ def test_pages_of_definitions(editor: Caller) -> None:
     assert editor("DELETE", "/recurring/b?reason=over").status_code == 204
     rest = editor.ok("GET", f"/recurring?limit=2&cursor={first['next']}")
     assert [each["name"] for each in rest["recurring"]] == ["c"], "nothing comes twice where the last one is gone"
+
+
+def test_one_that_is_gone_sends_no_more(editor: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+    editor.post("/recurring", BODY)
+    read = RecurringMessage.objects.get()
+    editor("DELETE", "/recurring/daily?reason=over")
+    monkeypatch.setattr(recurring, "find", lambda user, name: read)  # by whoever read it before it went
+    for method, path in (("POST", ":run"), ("DELETE", "?reason=over")):
+        problem(editor(method, f"/recurring/daily{path}"), 404, "unknown_recurring")
+    problem(editor("PATCH", "/recurring/daily", {"enabled": False}), 404, "unknown_recurring")
+    assert not OutboxMessage.objects.exists() and not AuditEntry.objects.filter(result="started").exists()
 
 
 def test_pages_for_some_topics_hold_theirs_alone(editor: Caller, caller: Callable[..., Caller]) -> None:
