@@ -90,6 +90,9 @@ def test_a_rule_names_who_is_told(admin: Caller) -> None:
     assert admin.ok("PATCH", "/alerts/rules/late", {"severity": "info"})["receivers"] == ["chief", "ops"]
     refused = problem(admin("PATCH", "/alerts/rules/late", {"receivers": ["ops", "nobody"]}), 422, "invalid")
     assert refused["fields"][0]["field"] == "receivers"
+    for odd in ("", "x" * 61, "\u202eops"):
+        refused = problem(admin("PATCH", "/alerts/rules/late", {"receivers": ["ops", odd]}), 422, "invalid")
+        assert refused["fields"][0]["field"] == "receivers.1"
     assert admin.ok("PATCH", "/alerts/rules/late", {"receivers": ["night"]})["receivers"] == ["night"]
     firing()
     (alert,) = admin.ok("GET", "/alerts")["alerts"]
