@@ -95,6 +95,15 @@ class LiveConsumer(AsyncWebsocketConsumer, ABC):
             with contextlib.suppress(Exception):
                 await self.channel_layer.group_discard(self.group, self.channel_name)
 
+    async def send(self, *args: Any, **kwargs: Any) -> None:
+        """Whoever has gone meanwhile (by ASGI an `OSError`) is told nothing; that they went is heard by itself."""
+        with contextlib.suppress(OSError):
+            await super().send(*args, **kwargs)
+
+    async def close(self, *args: Any, **kwargs: Any) -> None:
+        with contextlib.suppress(OSError):
+            await super().close(*args, **kwargs)
+
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
         """Viewers have nothing to say here; actions are POST requests."""
 

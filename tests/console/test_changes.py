@@ -127,7 +127,8 @@ async def test_whose_topics_are_others_is_sent_all_of_them(
     path = "/live/overview/?changes=1"
     async with opened(path, my_cookie) as one, opened(path, cookie) as colleague:
         page = await one.receive()
-        assert ([line["name"] for line in page["topics"]], (await colleague.receive())["type"]) == (["a", "b"], "overview")
+        assert [line["name"] for line in page["topics"]] == ["a", "b"]
+        assert (await colleague.receive())["type"] == "overview"
         await sync_to_async(TopicScope.objects.filter(patterns="a, b").update)(patterns="a")
 
         async def taken_away() -> bool:
