@@ -1,4 +1,4 @@
-"""What nobody should send, sent again where the console's database is PostgreSQL, and what is deleted at a bad moment."""
+"""What nobody should send, sent again where the database is PostgreSQL; and what is deleted at a bad moment."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""A receiver that is deleted while somebody names it. Run on PostgreSQL by `tests/console/test_postgres.py`: SQLite lets
-one write at a time, and so has nothing to wait for."""
+"""A receiver that is deleted while somebody names it. Run on PostgreSQL by `tests/console/test_postgres.py`: SQLite
+lets one write at a time, and so has nothing to wait for."""
 
 from __future__ import annotations
 
