@@ -241,6 +241,6 @@ def _key_of(request: HttpRequest) -> str | None:
 
 def _begin(request: HttpRequest, caller: Caller, key: str) -> KeptAnswer | HttpResponse:
     try:
-        return idempotency.begin(caller.key, key, request)
+        return idempotency.begin(caller.key, caller.user, key, request)
     except ApiError as error:
         return respond(request, error)

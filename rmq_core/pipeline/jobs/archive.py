@@ -40,8 +40,6 @@ ENTRIES_AT_ONCE = 2_000_000
 """A batch of so many journal entries at most, some seconds' work: what a job that is killed does again."""
 COMPACT_EVERY = 20
 """Batches after which an archive that goes on for ever looks for small files."""
-COMPACT_WITHIN_S = 3_600.0
-"""It does so as often, too, where nothing comes: days grow old, and what was replaced long enough ago is to go."""
 NOT_THERE = "No module named 'rmq_core'"
 WHERE_STREAMS_ARE = (
     "in the Python of the Spark Connect server, which takes it for streams from nobody else: install rmq-console there,"
@@ -116,7 +114,6 @@ class _Run:
         self.before = kept.last_committed()
         self._moved_to = self.before
         self._compacted_at = self._reported = 0
-        self._compacted_s = time.monotonic()
         self._known: dict[str, Topic] = {}
         self._gone: dict[str, int] = {}
         self.data_set = ""
@@ -175,8 +172,6 @@ class _Run:
         else:
             while not self.lock.lost.wait(self._write()):
                 self._keep_definitions()  # who goes on for ever meets topics that are new
-                if time.monotonic() - self._compacted_s >= COMPACT_WITHIN_S:
-                    self.compact()
             raise PipelineError(LOST)
 
     def _write(self) -> float:
@@ -243,7 +238,6 @@ class _Run:
 
     def compact(self) -> None:
         """Forgets what is too old, and makes large files of small ones; what comes meanwhile is not touched."""
-        self._compacted_s = time.monotonic()
         self.lock.check()
         self.let_go = tuple(retention.forget(self.kept, self._known.values()))
         self.forgotten += sum(each.transitions for each in self.let_go)
