@@ -168,7 +168,7 @@ class ReceiverForm(forms.ModelForm):  # type: ignore[type-arg]
         for name in alerts.SECRETS:
             setattr(row, name, given.get(f"new_{name}") or getattr(row, name))
         if not self.errors:
-            wanted = AlertReceiver(address=row.address, secret=row.secret)
+            wanted = AlertReceiver(pk=row.pk, address=row.address, secret=row.secret)
             for name in ("name", *alerts.RECEIVER_FIELDS):
                 setattr(wanted, name, given.get(name, getattr(row, name)))
             try:

@@ -19,6 +19,9 @@ from console.release import RELEASE
 TIMEOUT_S = 10.0
 """Of the whole call."""
 ADDRESSES_MOST = 4
+_WORLD = ipaddress.IPv6Network("2000::/3")
+_TRANSLATED = ipaddress.IPv6Network("64:ff9b::/96")
+"""Where a network without version 4 reaches it."""
 SIGNATURE, TIMESTAMP = "X-RMQ-Signature", "X-RMQ-Timestamp"
 
 
@@ -27,13 +30,20 @@ class NotSent(Exception):
 
 
 def check_address(address: str) -> None:
-    """Raises `ValueError` for what is no address of a webhook."""
-    parts = urlsplit(address)
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None:
-        raise ValueError("must be http://… or https://…, without a user name")
-    _ = parts.port
+    """Raises `ValueError` for what is no address of a webhook, in words of ours: Python's own repeat what is wrong."""
     if any(not each.isprintable() or each.isspace() for each in address):
         raise ValueError("must not hold blanks or line ends")
+    if not address.isascii():  # what a request cannot be sent with
+        raise ValueError("must be in ASCII: a host's name as xn--…, other characters as %…")
+    try:
+        parts = urlsplit(address)
+        port = parts.port
+    except ValueError:
+        raise ValueError("has no host, or no port, that can be") from None
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None:
+        raise ValueError("must be http://… or https://…, without a user name")
+    if port == 0:
+        raise ValueError("has no host, or no port, that can be")
 
 
 def post(address: str, secret: str, body: dict[str, Any], private: bool) -> None:
@@ -116,7 +126,16 @@ def _connected(host: str, port: int, private: bool, until: float) -> socket.sock
 
 
 def _is_public(address: str) -> bool:
+    """Of version 6, what the world can reach alone; one that stands for an address of version 4 is what that one is."""
     found = ipaddress.ip_address(address)
+    if isinstance(found, ipaddress.IPv6Address):
+        inner = found.ipv4_mapped or found.sixtofour
+        if found in _TRANSLATED:
+            inner = ipaddress.IPv4Address(int(found) & 0xFFFF_FFFF)
+        if inner is not None:
+            return _is_public(str(inner))
+        if found not in _WORLD:
+            return False
     return found.is_global and not found.is_multicast
 
 

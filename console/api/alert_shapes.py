@@ -11,6 +11,7 @@ from console.api.http.schemas import Name, Reason, Strict, Text
 from rmq_core.model.text import check_text
 
 SeverityWord = Literal["critical", "warning", "info"]
+ReceiverName = Annotated[Name, Field(min_length=1, max_length=60)]
 Patterns = Annotated[str, Field(min_length=1, max_length=5_000, examples=["orders*, mail"])]
 
 
@@ -142,7 +143,7 @@ class RuleChange(Strict):
     fire_after: int | None = Field(None, ge=1, le=100)
     resolve_after: int | None = Field(None, ge=1, le=100)
     severity: SeverityWord | None = None
-    receivers: list[Text] | None = Field(None, max_length=200, description="Their names; none: all of them.")
+    receivers: list[ReceiverName] | None = Field(None, max_length=200, description="Their names; none: all of them.")
     enabled: bool | None = None
     reason: Reason = ""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Annotated, Any, Literal
 
 from django.http import HttpRequest, HttpResponse
@@ -70,7 +71,10 @@ def all_alerts(
 
     def as_json(alert: Alert) -> dict[str, Any]:
         by = [each for each in silences if alert.state != Alert.State.RESOLVED and is_silenced(alert, [each])]
-        return alert_json(alert, by[0] if by else None)
+        found = alert_json(alert, by[0] if by else None)
+        for by_what in filter(None, (found["rule"], found["silence"])):
+            by_what["topics"] = alerts.shown_patterns(caller.user, by_what["topics"], alert.topic)
+        return found
 
     more = len(found) > limit
     return {
@@ -96,6 +100,7 @@ def create_rule(request: HttpRequest, response: HttpResponse, body: RuleBody) ->
     caller_of(request).require(Action.ALERT_RULE)
     made = _put(request, AlertRule(name=body.name), body)
     response["Location"] = reverse("console-api:alert-rule", kwargs={"name": made.name})
+    response["ETag"] = row_etag(made.changed)
     return Status(201, rule_json(made))
 
 
@@ -118,9 +123,7 @@ def preview_rule(request: HttpRequest, body: RuleChange) -> dict[str, Any]:
 @router.get("/rules/{name}", response=RuleOut, url_name="alert-rule", summary="One rule")
 def one_rule(request: HttpRequest, response: HttpResponse, name: RuleName) -> dict[str, Any]:
     caller = _caller(request)
-    rule = alerts.find_rule(name)
-    if not alerts.sees_patterns(caller.user, rule.topics):
-        raise UnknownAlert(gettext("There is no such rule."))
+    rule = alerts.find_rule(caller.user, name)
     response["ETag"] = row_etag(rule.changed)
     return rule_json(rule)
 
@@ -128,12 +131,17 @@ def one_rule(request: HttpRequest, response: HttpResponse, name: RuleName) -> di
 @router.patch(
     "/rules/{name}", response=RuleOut, url_name="alert-rule-change", summary="Change, disable or enable a rule"
 )
-def change_rule(request: HttpRequest, name: RuleName, body: RuleChange, if_match: IfMatch = "") -> dict[str, Any]:
+def change_rule(
+    request: HttpRequest, response: HttpResponse, name: RuleName, body: RuleChange, if_match: IfMatch = ""
+) -> dict[str, Any]:
     """With `If-Match` only what is as it was seen."""
-    caller_of(request).require(Action.ALERT_RULE)
-    rule = alerts.find_rule(name)
+    caller = caller_of(request)
+    caller.require(Action.ALERT_RULE)
+    rule = alerts.find_rule(caller.user, name)
     check_row(rule.changed, if_match)
-    return rule_json(_put(request, rule, body))
+    rule = _put(request, rule, body)
+    response["ETag"] = row_etag(rule.changed)
+    return rule_json(rule)
 
 
 @router.delete("/rules/{name}", response={204: None}, url_name="alert-rule-delete", summary="Delete a rule")
@@ -141,15 +149,15 @@ def delete_rule(request: HttpRequest, name: RuleName, reason: str = NEEDED_WHY) 
     """What it found stays in the list; what fires by it is over."""
     caller = caller_of(request)
     caller.require(Action.ALERT_RULE)
-    alerts.remove_rule(caller.actor, alerts.find_rule(name), reason)
+    alerts.remove_rule(caller.actor, alerts.find_rule(caller.user, name), reason)
     return Status(204, None)
 
 
 @router.get("/silences", response=SilenceList, url_name="alert-silences", summary="Silences, and those that ended last")
 def all_silences(request: HttpRequest) -> dict[str, Any]:
     caller = _caller(request)
-    rows = AlertSilence.objects.all()[:SILENCES_MOST]
-    seen = [each for each in rows if alerts.sees_patterns(caller.user, each.topics)]
+    rows = AlertSilence.objects.iterator()
+    seen = islice((each for each in rows if alerts.sees_patterns(caller.user, each.topics)), SILENCES_MOST)
     return {"as_of_ms": engine().inspector.now_ms(), "silences": readable(SilenceOut, seen, silence_json)}
 
 

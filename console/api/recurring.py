@@ -16,7 +16,7 @@ from pydantic import Field
 
 from console.access import Action, Permission
 from console.api.http.callers import caller_of
-from console.api.http.cursors import cursor_of, number_in
+from console.api.http.cursors import cursor_of, name_in, name_place, number_in
 from console.api.http.errors import invalid
 from console.api.http.lists import readable
 from console.api.http.preconditions import IfMatch, check_row
@@ -142,17 +142,15 @@ class RecurringBody(RecurringChange):
 
 @router.get("", response=RecurringList, url_name="recurring", summary="All recurring messages, by name")
 def all_recurring(request: HttpRequest, limit: Limit = 100, cursor: Cursor = None) -> dict[str, Any]:
-    """A token that is for some topics may get fewer on a page."""
     caller = caller_of(request)
     caller.require(Permission.VIEW)
-    found = recurring.page(number_in(cursor, "recurring") if cursor else None, limit)
-    seen = [row for row in found.rows if caller.sees(row.topic)]
+    found = recurring.page(caller.user, name_in(cursor, "recurring") if cursor else None, limit)
     return {
         "as_of_ms": now_ms(),
         "recurring": readable(
-            RecurringOut, seen, lambda row: recurring_json(row, found.last.get(row.pk), caller.payload)
+            RecurringOut, found.rows, lambda row: recurring_json(row, found.last.get(row.pk), caller.payload)
         ),
-        "next": cursor_of(found.rows[-1].pk, "recurring") if found.more else None,
+        "next": cursor_of(name_place(found.rows[-1].name), "recurring") if found.more else None,
     }
 
 
@@ -163,6 +161,7 @@ def create_recurring(request: HttpRequest, response: HttpResponse, body: Recurri
     caller.require(Action.RECURRING, body.topic)
     row = _put(request, RecurringMessage(name=body.name), body)
     response["Location"] = reverse("console-api:recurring-one", kwargs={"name": row.name})
+    response["ETag"] = row_etag(row.changed)
     return Status(201, _with_upcoming(row, caller.payload))
 
 
@@ -190,7 +189,7 @@ def one_recurring(request: HttpRequest, response: HttpResponse, name: RecurringN
 
 @router.patch("/{name}", response=RecurringWithUpcoming, url_name="recurring-change", summary="Change or disable it")
 def change_recurring(
-    request: HttpRequest, name: RecurringName, body: RecurringChange, if_match: IfMatch = ""
+    request: HttpRequest, response: HttpResponse, name: RecurringName, body: RecurringChange, if_match: IfMatch = ""
 ) -> dict[str, Any]:
     """Where when it is due changes, its next tick is the first from now on. With `If-Match` only what is as it was
     seen."""
@@ -204,6 +203,7 @@ def change_recurring(
             recurring.switch(caller.actor, row, given["enabled"], body.reason)
     else:
         _put(request, row, body)
+    response["ETag"] = row_etag(row.changed)
     return _with_upcoming(row, caller.payload)
 
 

@@ -112,9 +112,11 @@ def data(request: HttpRequest, name: ScreenName) -> dict[str, Any]:
 
 
 @router.post("/{name}/panels", response=ScreenOut, url_name="screen-panel", summary="Put a panel on its last page")
-def add_panel(request: HttpRequest, name: ScreenName, body: PanelBody) -> dict[str, Any]:
+def add_panel(request: HttpRequest, response: HttpResponse, name: ScreenName, body: PanelBody) -> dict[str, Any]:
     caller = _editor(request)
-    return screen_json(screens.add_panel(caller.actor, screens.find(name), body.panel))
+    screen = screens.add_panel(caller.actor, screens.find(name), body.panel)
+    response["ETag"] = row_etag(screen.changed)
+    return screen_json(screen)
 
 
 @router.post("/{name}:link", response=Link, url_name="screen-link", summary="Make a link; the one before it ends")

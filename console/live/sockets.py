@@ -95,6 +95,15 @@ class LiveConsumer(AsyncWebsocketConsumer, ABC):
             with contextlib.suppress(Exception):
                 await self.channel_layer.group_discard(self.group, self.channel_name)
 
+    async def send(self, *args: Any, **kwargs: Any) -> None:
+        """Whoever has gone meanwhile (by ASGI an `OSError`) is told nothing; that they went is heard by itself."""
+        with contextlib.suppress(OSError):
+            await super().send(*args, **kwargs)
+
+    async def close(self, *args: Any, **kwargs: Any) -> None:
+        with contextlib.suppress(OSError):
+            await super().close(*args, **kwargs)
+
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
         """Viewers have nothing to say here; actions are POST requests."""
 
@@ -114,7 +123,8 @@ class LiveConsumer(AsyncWebsocketConsumer, ABC):
         """Send the frame under a key unless it, or a newer one, was sent already; of all topics, with the viewer's."""
         if seq and seq <= self._last:
             return
-        topics = self.topics if self.topic is None else (EVERY_TOPIC,)
+        mine = self.topics
+        topics = mine if self.topic is None else (EVERY_TOPIC,)
         try:
             if self.changes:
                 found = await frames().following(key, seq, topics, self._last)
@@ -122,7 +132,7 @@ class LiveConsumer(AsyncWebsocketConsumer, ABC):
                 found = await frames().newest(key, seq, topics)
         except RMQError:
             return  # the page shows by itself how old its data is
-        if found and found[0] > self._last:
+        if found and found[0] > self._last and self.topics == mine:
             self._last = found[0]
             await self.send(found[1])
 
@@ -154,7 +164,7 @@ class LiveConsumer(AsyncWebsocketConsumer, ABC):
     async def _recheck(self) -> None:
         """Whether the viewer may still look; where nothing was announced it looks for news: the layer may be gone."""
         while True:
-            last = self._last
+            last, topics = self._last, self.topics
             await asyncio.sleep(_until_looking_again())
             try:
                 refusal = await self._refusal()
@@ -164,7 +174,9 @@ class LiveConsumer(AsyncWebsocketConsumer, ABC):
             if refusal:
                 await self.close(refusal)
                 return
-            if self._last == last:
+            if self.topics != topics:
+                self._last = 0  # what it has is of other topics: what changed since would not mend that
+            if self._last in (0, last):
                 await self.tick({"seq": 0})
 
 

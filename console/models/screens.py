@@ -6,15 +6,21 @@ from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, RegexValidator
 from django.db import models
 from django.utils import timezone
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from console.panels import InvalidPanels, pages_of
+from rmq_core.model.text import NotText, check_text
+
+PANELS_MOST = 5_000
 
 
 def check_panels(text: str) -> None:
     """Raises `ValidationError`, naming the line."""
     try:
-        pages_of(text)
+        pages_of(check_text(text, PANELS_MOST))
+    except NotText:  # before a sentence repeats what it does to a line
+        raise ValidationError(gettext("Use printable characters only.")) from None
     except InvalidPanels as error:
         raise ValidationError(str(error)) from None
 
@@ -33,7 +39,7 @@ class Screen(models.Model):
     )  # fmt: skip
     title = models.CharField(_("title"), max_length=100, blank=True)
     panels = models.TextField(
-        _("panels"), max_length=5_000, validators=[check_panels],
+        _("panels"), max_length=PANELS_MOST, validators=[check_panels],
         help_text=_("One a line; an empty line begins the next page: figures · figures orders · chart orders backlog ·"
                     " heatmap orders lag_ms · topics orders* · problems · alerts"),
     )  # fmt: skip

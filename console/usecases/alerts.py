@@ -8,14 +8,14 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext
 
-from console.access import Action, User, in_scope, require, split_patterns
+from console.access import EVERY_TOPIC, Action, User, in_scope, require, split_patterns
 from console.alerts import channels
 from console.alerts.webhook import NotSent
 from console.errors import BadRequest, InvalidField, NameTaken, UnknownAlert
 from console.models import AlertReceiver, AlertRule, AlertSilence
 from console.usecases.actor import Actor
 from console.usecases.audit import audited, check_reason
-from console.usecases.meanwhile import clean_fields, unchanged
+from console.usecases.meanwhile import clean_fields, removed, unchanged
 
 RULE_FIELDS = (
     "description", "problem", "metric", "comparison", "threshold", "topics", "for_ms", "fire_after", "resolve_after",
@@ -65,12 +65,13 @@ def put_rule(
 
 
 def remove_rule(actor: Actor, rule: AlertRule, reason: str) -> None:
-    """Delete it; what it has found stays in the list of what was. Raises `Forbidden`, `BadRequest`."""
+    """Delete it; what it has found stays in the list of what was. Raises `Forbidden`, `BadRequest`, `UnknownAlert`."""
     query = {"rule": rule.name, "delete": True, **{name: getattr(rule, name) for name in RULE_FIELDS}}
     with audited(actor, Action.ALERT_RULE, query=query, reason=reason) as entry:
         _require(actor.user, Action.ALERT_RULE, rule.topics)
         check_reason(reason, needed=True)
-        rule.delete()
+        if not removed(rule):
+            raise _unknown_rule()
         entry.done = 1
 
 
@@ -112,6 +113,9 @@ def check_receiver(receiver: AlertReceiver) -> None:
     if not receiver.address:
         raise InvalidField("address", gettext("This is needed."))
     clean_fields(receiver)
+    there = AlertReceiver.objects.filter(pk=receiver.pk, kind=receiver.kind, address=receiver.address)
+    if there.filter(enabled__in={True, receiver.enabled}).exists():
+        return  # nothing that anybody asks for now: where Apprise was taken away, it can still be disabled
     try:
         channels.check(receiver)
     except ValueError as error:
@@ -135,11 +139,12 @@ def put_receiver(actor: Actor, receiver: AlertReceiver, reason: str = "", anew: 
 
 
 def remove_receiver(actor: Actor, receiver: AlertReceiver, reason: str) -> None:
-    """Delete it, and what it has not been sent yet. Raises `Forbidden`, `BadRequest`."""
+    """Delete it, and what it has not been sent yet. Raises `Forbidden`, `BadRequest`, `UnknownAlert`."""
     with audited(actor, Action.ALERT_RECEIVER, query=_about(receiver) | {"delete": True}, reason=reason) as entry:
         require(actor.user, Action.ALERT_RECEIVER)
         check_reason(reason, needed=True)
-        receiver.delete()
+        if not removed(receiver):
+            raise _unknown_receiver()
         entry.done = 1
 
 
@@ -154,20 +159,28 @@ def test_receiver(actor: Actor, receiver: AlertReceiver) -> None:
         entry.done = 1
 
 
-def find_rule(name: str) -> AlertRule:
-    """Raises `UnknownAlert`."""
+def find_rule(user: User, name: str) -> AlertRule:
+    """One that somebody may know of: of others not even their topics are told. Raises `UnknownAlert`."""
     found = AlertRule.objects.filter(name=name).first()
-    if found is None:
-        raise UnknownAlert(gettext("There is no such rule."))
+    if found is None or not sees_patterns(user, found.topics):
+        raise _unknown_rule()
     return found
+
+
+def _unknown_rule() -> UnknownAlert:
+    return UnknownAlert(gettext("There is no such rule."))
 
 
 def find_receiver(number: int) -> AlertReceiver:
     """Raises `UnknownAlert`."""
     found = AlertReceiver.objects.filter(pk=number).first()
     if found is None:
-        raise UnknownAlert(gettext("There is no such receiver."))
+        raise _unknown_receiver()
     return found
+
+
+def _unknown_receiver() -> UnknownAlert:
+    return UnknownAlert(gettext("There is no such receiver."))
 
 
 def named_receivers(names: Iterable[str]) -> list[AlertReceiver]:
@@ -182,6 +195,14 @@ def named_receivers(names: Iterable[str]) -> list[AlertReceiver]:
 def sees(user: User, topic: str, topics: Sequence[str]) -> bool:
     """Whether somebody may know of an alert: of a topic of theirs, or of none but theirs."""
     return all(in_scope(user, each) for each in topics) if topics else in_scope(user, topic)
+
+
+def shown_patterns(user: User, patterns: str, topic: str) -> str:
+    """What somebody is told of the patterns by which a topic of theirs is meant: none that may name another one."""
+    if sees_patterns(user, patterns):
+        return patterns
+    known = [each for each in split_patterns(patterns) if each == EVERY_TOPIC or sees_patterns(user, each)]
+    return ", ".join(known) or topic
 
 
 def sees_patterns(user: User, patterns: str) -> bool:

@@ -12,6 +12,7 @@ from django.utils import timezone
 from django.utils.translation import gettext
 
 from console.errors import ChangedMeanwhile, InvalidField, NameTaken
+from console.outbox.claiming import write_lock
 
 
 @contextmanager
@@ -32,6 +33,19 @@ def unchanged(row: Any, taken: NameTaken | None = None) -> Iterator[None]:
         if taken is not None and type(row).objects.filter(name=row.name).exclude(pk=known).exists():
             raise taken from error
         raise ChangedMeanwhile(sentence()) from error
+
+
+def removed(row: Any) -> bool:
+    """Delete a row. Whether it was there: of several who do so at once one has done it."""
+    rows = type(row).objects.filter(pk=row.pk)
+    with transaction.atomic():
+        write_lock(rows)
+        # What refers to it goes with it: nobody may begin to after that was looked for.
+        there = rows.select_for_update().first()
+        if there is None:
+            return False
+        there.delete()
+    return True
 
 
 def clean_fields(row: Any, *but: str) -> None:

@@ -12,16 +12,16 @@ from django.utils import timezone
 from django.utils.module_loading import import_string
 from django.utils.translation import gettext
 
-from console.access import Action, User, in_scope, require
-from console.errors import BadRequest, NameTaken, UnknownRecurring
+from console.access import Action, User, in_scope, require, rows_in_scope
+from console.errors import BadRequest, NameTaken
 from console.models import RecurringMessage, RecurringTick
 from console.options import options
 from console.outbox import clock
 from console.recurring.rule import NAME_MAX, WHENS, InvalidRecurring, Recurring
 from console.usecases.actor import Actor
 from console.usecases.audit import audited, check_reason
-from console.usecases.meanwhile import unchanged
-from console.usecases.recurring_ticks import DATABASE, plan_next, send_by_hand
+from console.usecases.meanwhile import removed, unchanged
+from console.usecases.recurring_ticks import DATABASE, plan_next, send_by_hand, unknown
 from rmq_core.errors import ConfigurationError
 from rmq_core.model.json_text import to_json
 from rmq_core.model.text import NotText, check_name
@@ -72,7 +72,7 @@ def set_enabled(row: RecurringMessage, enabled: bool) -> None:
     """The same by whoever has the machine, who writes it down himself. What else was changed meanwhile stays."""
     with transaction.atomic(using=DATABASE):
         if not RecurringMessage.objects.filter(pk=row.pk).update(changed=timezone.now()):  # the lock of its ticks
-            raise _unknown()
+            raise unknown()
         row.refresh_from_db()
         if enabled:
             row.rule()  # as above: what cannot be sent is not enabled
@@ -81,7 +81,7 @@ def set_enabled(row: RecurringMessage, enabled: bool) -> None:
 
 
 def remove(actor: Actor, row: RecurringMessage, reason: str) -> None:
-    """Delete it with its history. Raises `Forbidden`, `BadRequest`."""
+    """Delete it with its history. Raises `Forbidden`, `BadRequest`, `UnknownRecurring`."""
     query = {"recurring": row.name, "delete": True, **{name: getattr(row, name) for name in FIELDS}}
     with audited(actor, Action.RECURRING, topic=row.topic, query=query, reason=reason) as entry:
         require(actor.user, Action.RECURRING, row.topic)
@@ -91,12 +91,13 @@ def remove(actor: Actor, row: RecurringMessage, reason: str) -> None:
         with transaction.atomic(using=DATABASE):
             # The lock that its ticks are sent with: one that came in between would be of nothing.
             RecurringMessage.objects.filter(pk=row.pk).update(enabled=False)
-            row.delete()
+            if not removed(row):
+                raise unknown()
         entry.done = 1
 
 
 def run_now(actor: Actor, row: RecurringMessage, reason: str = "") -> RecurringTick:
-    """One more message, now. Raises `Forbidden`, `BadRequest`."""
+    """One more message, now. Raises `Forbidden`, `BadRequest`, `UnknownRecurring`."""
     with audited(actor, Action.RUN_RECURRING, topic=row.topic, query={"recurring": row.name}, reason=reason) as entry:
         require(actor.user, Action.RUN_RECURRING, row.topic)
         check_reason(reason)
@@ -117,11 +118,11 @@ class Page:
     more: bool
 
 
-def page(after: int | None, limit: int) -> Page:
-    """Definitions by name, behind the one with that key."""
-    rows = RecurringMessage.objects.order_by("name")
-    if after is not None and (name := RecurringMessage.objects.filter(pk=after).values_list("name").first()):
-        rows = rows.filter(name__gt=name[0])
+def page(user: User, after: str | None, limit: int) -> Page:
+    """Definitions of somebody's topics by name, behind that one, whether it is still there or not."""
+    rows = RecurringMessage.objects.filter(rows_in_scope(user)).order_by("name")
+    if after is not None:
+        rows = rows.filter(name__gt=after)
     newest = RecurringTick.objects.filter(recurring=OuterRef("pk")).order_by("-tick_ms").values("pk")[:1]
     found = list(rows.annotate(last_tick=Subquery(newest))[: limit + 1])
     shown = found[:limit]
@@ -141,12 +142,8 @@ def find(user: User, name: str) -> RecurringMessage:
     """Raises `UnknownRecurring`."""
     found = named(name)
     if found is None or not in_scope(user, found.topic):
-        raise _unknown()
+        raise unknown()
     return found
-
-
-def _unknown() -> UnknownRecurring:
-    return UnknownRecurring(gettext("There is no recurring message of this name."))
 
 
 def from_code() -> list[str]:

@@ -12,8 +12,10 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from django.db import OperationalError, connection, transaction
-from django.db.models import Q, QuerySet
+from django.db.models import F, Q, QuerySet
+from django.utils.translation import gettext
 
+from console.errors import UnknownRecurring
 from console.models import RecurringMessage, RecurringTick
 from console.outbox import after_commit, claiming, clock
 from console.outbox import send as send_by_outbox
@@ -102,13 +104,20 @@ def plan_next(row: RecurringMessage, after_ms: int, rule: Recurring | None = Non
 
 
 def send_by_hand(row: RecurringMessage, username: str) -> RecurringTick:
-    """One more message, now; the ticks go on as they would."""
+    """One more message, now; the ticks go on as they would. Raises `UnknownRecurring`."""
     with transaction.atomic(using=DATABASE):
+        if not _rows(row).update(enabled=F("enabled")):  # the lock that it is deleted with
+            raise unknown()
         now_ms, rule = clock.now_ms(DATABASE), row.rule()
         # In no tick's place, or that would not be sent.
         while rule.next_tick(now_ms - 1) == now_ms or row.ticks.filter(tick_ms=now_ms).exists():
             now_ms += 1
         return _record(row, rule, Tick(now_ms, How.BY_HAND), now_ms, _send_after_commit, username)
+
+
+def unknown() -> UnknownRecurring:
+    """That it is not there, or no longer."""
+    return UnknownRecurring(gettext("There is no recurring message of this name."))
 
 
 def plan_anew() -> int:

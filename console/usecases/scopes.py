@@ -5,11 +5,11 @@ from __future__ import annotations
 from django.core.exceptions import ValidationError
 
 from console.access import Action, require, split_patterns
-from console.errors import BadRequest
+from console.errors import BadRequest, ChangedMeanwhile
 from console.models import TopicScope
 from console.usecases.actor import Actor
 from console.usecases.audit import audited
-from console.usecases.meanwhile import unchanged
+from console.usecases.meanwhile import removed, sentence, unchanged
 
 
 def put(actor: Actor, scope: TopicScope) -> TopicScope:
@@ -29,9 +29,10 @@ def put(actor: Actor, scope: TopicScope) -> TopicScope:
 
 
 def remove(actor: Actor, scope: TopicScope) -> None:
-    """The role says nothing of topics any more. Raises `Forbidden`."""
+    """The role says nothing of topics any more. Raises `Forbidden`, `ChangedMeanwhile`."""
     query = {"role": scope.group.name, "topics": scope.patterns, "delete": True}
     with audited(actor, Action.TOPIC_SCOPE, query=query) as entry:
         require(actor.user, Action.TOPIC_SCOPE)
-        scope.delete()
+        if not removed(scope):
+            raise ChangedMeanwhile(sentence())
         entry.done = 1

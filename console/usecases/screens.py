@@ -15,7 +15,7 @@ from console.errors import BadRequest, InvalidField, NameTaken, UnknownScreen
 from console.models import Screen
 from console.usecases.actor import Actor
 from console.usecases.audit import audited, check_reason
-from console.usecases.meanwhile import clean_fields, unchanged
+from console.usecases.meanwhile import clean_fields, removed, unchanged
 
 FIELDS = ("title", "panels", "rotate_s", "theme")
 LINK = ("digest", "link_made_at", "link_until", "link_by")
@@ -56,12 +56,13 @@ def add_panel(actor: Actor, screen: Screen, line: str) -> Screen:
 
 
 def remove(actor: Actor, screen: Screen, reason: str) -> None:
-    """Delete it; its link is worth nothing any more. Raises `Forbidden`, `BadRequest`."""
+    """Delete it; its link is worth nothing any more. Raises `Forbidden`, `BadRequest`, `UnknownScreen`."""
     query = {"screen": screen.name, "delete": True, **{name: getattr(screen, name) for name in FIELDS}}
     with audited(actor, Action.SCREEN, query=query, reason=reason) as entry:
         require(actor.user, Action.SCREEN, "")
         check_reason(reason, needed=True)
-        screen.delete()
+        if not removed(screen):
+            raise _unknown()
         entry.done = 1
 
 

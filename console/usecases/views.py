@@ -17,6 +17,7 @@ from console.models import SavedView
 from console.models.views import ADDRESS_MAX
 from console.usecases.actor import Actor
 from console.usecases.audit import audited
+from console.usecases.meanwhile import removed
 
 VIEWS_MOST = 200
 NOT_KEPT = {"texts", "set_language", "screen", "screen-by-link"}
@@ -67,20 +68,26 @@ def find(user: User, number: int) -> SavedView:
     """One's own, or a shared one. Raises `UnknownView`."""
     view = next((each for each in views_of(user) if each.pk == number), None)
     if view is None:
-        raise UnknownView(gettext("There is no such view."))
+        raise _unknown()
     return view
+
+
+def _unknown() -> UnknownView:
+    return UnknownView(gettext("There is no such view."))
 
 
 def remove(actor: Actor, number: int) -> None:
     """Delete one's own, or a shared one. Raises `UnknownView`, `Forbidden`."""
     view = find(actor.user, number)
     if view.owner != SHARED:
-        view.delete()
+        if not removed(view):
+            raise _unknown()
         return
     query = {"view": view.name, "delete": True}
     with audited(actor, Action.SHARE_VIEW, topic=view.topic, query=query) as entry:
         require(actor.user, Action.SHARE_VIEW, view.topic or None)
-        view.delete()
+        if not removed(view):
+            raise _unknown()
         entry.done = 1
 
 

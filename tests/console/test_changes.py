@@ -7,23 +7,36 @@ import json
 from typing import Any
 
 import pytest
+from asgiref.sync import sync_to_async
+from django.contrib.auth.models import Group, User
 
 from console.engine import async_engine
 from console.keeper import live_tasks
 from console.keeper.live_tasks import Sampling
+from console.live import sockets
 from console.live.changes import overview_changes
 from console.live.frames import Frames, frames
+from console.models import TopicScope
 from console.options import options
 from console.snapshots import store
 from console.snapshots.groups import OVERVIEW
 from console.snapshots.store import LiveKeys
 from tests.console.conftest import Queue
 from tests.console.test_sockets import layer, opened, signed_in  # noqa: F401
+from tests.support.waiting import wait_until_async
 
 
 def frame(at_ms: int, **topics: int) -> dict[str, Any]:
     lines = [{"name": name, "at_ms": at_ms, "backlog": backlog} for name, backlog in topics.items()]
     return {"type": "overview", "at_ms": at_ms, "problems": [], "topics": lines}
+
+
+def whole_frame(at_ms: int, **topics: int) -> dict[str, Any]:
+    """With what somebody's own totals are made of."""
+    found = frame(at_ms, **topics) | {"interval_ms": 1_000, "server": {}}
+    nothing = dict.fromkeys(("in_s", "out_s", "failed_s", "ready", "retrying", "in_flight", "dead", "lag_ms"), 0)
+    found["topics"] = [{"kind": "priority", "oldest_ms": None, **nothing, **line} for line in found["topics"]]
+    return found
 
 
 def applied(before: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
@@ -81,6 +94,52 @@ async def test_only_who_has_the_frame_before_is_sent_what_changed(queue: Queue, 
             await frames().following(keys.overview, 40, ("*",), 30)
             await now(50, a=4)
             assert (await late.receive())["type"] == (await one.receive())["type"] == "overview"
+
+
+@pytest.mark.django_db(transaction=True, serialized_rollback=True)
+@pytest.mark.usefixtures("roles_come_back")
+async def test_whose_topics_are_others_is_sent_all_of_them(
+    queue: Queue,
+    signed_in: Any,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What changed among the topics of a colleague would leave on the page what was taken away."""
+    monkeypatch.setattr(sockets, "RECHECK_S", 0.1)
+    keys = LiveKeys(options().namespace)
+    (mine, my_cookie), (other, cookie) = await signed_in("Viewer"), await signed_in("Operator")
+
+    def give(user: User, patterns: str) -> None:
+        group = Group.objects.create(name=f"of {user.pk}")
+        TopicScope.objects.create(group=group, patterns=patterns)
+        user.groups.add(group)
+
+    await sync_to_async(give)(mine, "a, b")
+    await sync_to_async(give)(other, "a")
+    at_ms = 0
+
+    async def next_look() -> None:
+        nonlocal at_ms
+        at_ms += 10
+        queue.client.run(store.write_frames({keys.overview: json.dumps(whole_frame(at_ms, a=at_ms, b=1))}, at_ms))
+        await layer().group_send(OVERVIEW, {"type": "tick", "seq": at_ms})
+
+    await next_look()
+    path = "/live/overview/?changes=1"
+    async with opened(path, my_cookie) as one, opened(path, cookie) as colleague:
+        page = await one.receive()
+        assert [line["name"] for line in page["topics"]] == ["a", "b"]
+        assert (await colleague.receive())["type"] == "overview"
+        await sync_to_async(TopicScope.objects.filter(patterns="a, b").update)(patterns="a")
+
+        async def taken_away() -> bool:
+            nonlocal page
+            await next_look()
+            while not await one.receive_nothing(timeout=0.05):
+                told = await one.receive()
+                page = told if told["type"] == "overview" else applied(page, told)
+            return [line["name"] for line in page["topics"]] == ["a"]
+
+        await wait_until_async(taken_away, what="the other topic to go")
 
 
 async def test_who_comes_at_once_is_read_for_once(queue: Queue, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ from django.db import models
 from django.test import Client
 from django.urls import reverse
 
+from console.alerts import channels
 from console.errors import ChangedMeanwhile, NameTaken, UnknownRecurring
 from console.models import AlertReceiver, AlertRule, AuditEntry, RecurringMessage, Screen, TopicScope
 from console.usecases import alerts, recurring, scopes, screens
@@ -169,3 +170,15 @@ def test_a_switch_writes_that_alone(queue: Queue) -> None:
     with pytest.raises(UnknownRecurring):
         recurring.set_enabled(now, True)
     assert not RecurringMessage.objects.exists()
+
+
+def test_a_receiver_of_a_kind_that_is_gone_can_be_disabled(admin: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    row = AlertReceiver.objects.create(name="ops", kind="apprise", address="slack://t0ken", resolved=False)
+    monkeypatch.setattr(channels, "_apprise", lambda: None)
+    at = reverse("console_admin:console_alertreceiver_change", args=[row.pk])
+    values = {"name": "ops", "kind": "apprise", "least": "warning"}  # enabled is not ticked
+    assert admin.post(at, values | {"begun": row.changed.isoformat()}).status_code == 302
+    row.refresh_from_db()
+    assert (row.enabled, row.address) == (False, "slack://t0ken")
+    refused = admin.post(at, values | {"enabled": "on", "begun": row.changed.isoformat()}).content.decode()
+    assert "Apprise is not installed here" in html.unescape(refused)

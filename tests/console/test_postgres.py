@@ -1,4 +1,4 @@
-"""What nobody should send, sent again where the console's database is PostgreSQL."""
+"""What nobody should send, sent again where the database is PostgreSQL; and what is deleted at a bad moment."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ RUN_S = 400
 @pytest.mark.parametrize("tests", [
     [HERE / "api" / "test_nul.py"],
     [ADMIN, "-k", "makes_it_fail or odd_keys or forged"],
-], ids=["rest", "admin"])  # fmt: skip
+    [HERE / "alerts" / "vanishing.py"],
+], ids=["rest", "admin", "vanishing"])  # fmt: skip
 def test_what_nobody_should_send_to_postgres(tests: list[Path | str]) -> None:
     pass_on_postgres(*tests, within_s=RUN_S)

@@ -149,6 +149,51 @@ async def test_what_nobody_announces_is_found_all_the_same(
         assert await socket.receive_nothing(timeout=0.3)
 
 
+@pytest.mark.parametrize("leaves", ["while it is greeted", "between two looks"])
+async def test_whoever_leaves_while_something_is_sent_fails_nothing(
+    queue: Queue, signed_in: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, leaves: str
+) -> None:
+    """Servers say so by an error, as ASGI asks them to."""
+    monkeypatch.setattr(sockets, "RECHECK_S", 0.05)
+    keys = LiveKeys(options().namespace)
+    _, cookie = await signed_in("Viewer")
+    failed: list[Exception] = []
+    recheck = sockets.LiveConsumer._recheck
+
+    async def noted(consumer: sockets.LiveConsumer) -> None:
+        try:
+            await recheck(consumer)
+        except Exception as error:
+            failed.append(error)
+
+    monkeypatch.setattr(sockets.LiveConsumer, "_recheck", noted)
+    gone, refused = leaves == "while it is greeted", 0
+    inner = under_sub_path(live_sockets(), "")
+
+    async def application(scope: Any, receive: Any, send: Any) -> None:
+        async def sending(message: Any) -> None:
+            nonlocal refused
+            if gone and message["type"] == "websocket.send":
+                refused += 1
+                raise OSError("the client has gone")
+            await send(message)
+
+        await inner(scope, receive, sending)
+
+    queue.client.run(store.write_frames({keys.overview: '{"n":1}'}, 1))
+    socket = WebSocket(application, "/live/overview/", [ORIGIN, (b"cookie", cookie)])
+    await socket.connect()
+    if not gone:
+        await socket.receive()
+        gone = True
+        queue.client.run(store.write_frames({keys.overview: '{"n":2}'}, 2))
+    await wait_until_async(lambda: refused, what="something to be sent to nobody")
+    await socket.disconnect()
+    await layer().flush()
+    await async_engine().client.close()
+    assert not failed and not [each for each in caplog.records if each.name == "console.live"]
+
+
 async def test_a_slow_viewer_skips_frames(queue: Queue, signed_in: Any, settings: Any) -> None:
     keys = LiveKeys(options().namespace)
     _, cookie = await signed_in()

@@ -8,6 +8,7 @@ import re
 import uuid
 
 from console.api.http.errors import ApiError, invalid
+from rmq_core.model.text import check_name
 
 LONGEST = 80
 
@@ -38,6 +39,19 @@ def ident_in(cursor: str, *query: str) -> uuid.UUID:
     try:
         return uuid.UUID(place_in(cursor, *query))
     except ValueError:
+        raise _not_ours() from None
+
+
+def name_place(name: str) -> str:
+    """A place of rows that are listed by their names: it stays one when that row is deleted."""
+    return name.encode().hex()
+
+
+def name_in(cursor: str, *query: str) -> str:
+    """The name of such a place."""
+    try:
+        return check_name(bytes.fromhex(place_in(cursor, *query)).decode())
+    except ValueError:  # also of what is no name, which no database may be asked for
         raise _not_ours() from None
 
 

@@ -20,7 +20,7 @@ from django.conf import settings
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import RequestDataTooBig
 from django.db import InterfaceError, OperationalError
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseNotModified
 from django.urls import URLPattern
 
 from console.api.http import idempotency, limits
@@ -98,7 +98,7 @@ def _unless_known(request: HttpRequest, response: HttpResponse) -> HttpResponse:
     known = {tag.strip() for tag in request.headers.get("If-None-Match", "").split(",")}
     if known & {"*", response["ETag"]}:
         headers = {name: value for name, value in response.headers.items() if not name.startswith("Content-")}
-        return HttpResponse(status=304, headers=headers)
+        return HttpResponseNotModified(headers=headers)  # of no type: whoever keeps the answer would take it over
     return response
 
 
@@ -241,6 +241,6 @@ def _key_of(request: HttpRequest) -> str | None:
 
 def _begin(request: HttpRequest, caller: Caller, key: str) -> KeptAnswer | HttpResponse:
     try:
-        return idempotency.begin(caller.key, key, request)
+        return idempotency.begin(caller.key, caller.user, key, request)
     except ApiError as error:
         return respond(request, error)

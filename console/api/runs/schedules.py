@@ -79,9 +79,7 @@ def schedules(request: HttpRequest) -> dict[str, Any]:
 
 @router.get("/{int:number}", response=Schedule, url_name="schedule", summary="One schedule")
 def schedule(request: HttpRequest, response: HttpResponse, number: int) -> dict[str, Any]:
-    found = schedule_json(_find(looker(request), number))
-    response["ETag"] = found["etag"]
-    return found
+    return _tagged(response, _find(looker(request), number))
 
 
 @router.post("", response={201: Schedule}, url_name="schedule-create", summary="Run something again and again")
@@ -91,11 +89,13 @@ def create_schedule(request: HttpRequest, response: HttpResponse, body: Schedule
     asked = RunRequest(body.kind, tuple(body.topics), body.ledger, body.reason)
     made = _scheduled(caller, asked, body.every_ms)
     response["Location"] = reverse("console-api:schedule", kwargs={"number": made.pk})
-    return Status(201, schedule_json(made))
+    return Status(201, _tagged(response, made))
 
 
 @router.patch("/{int:number}", response=Schedule, url_name="schedule-change", summary="Change it, or disable it")
-def change_schedule(request: HttpRequest, number: int, body: ScheduleChange, if_match: IfMatch = "") -> dict[str, Any]:
+def change_schedule(
+    request: HttpRequest, response: HttpResponse, number: int, body: ScheduleChange, if_match: IfMatch = ""
+) -> dict[str, Any]:
     """With `If-Match` only what is as it was seen."""
     caller = caller_of(request)
     caller.require(Action.SCHEDULE)
@@ -104,10 +104,10 @@ def change_schedule(request: HttpRequest, number: int, body: ScheduleChange, if_
     given = body.model_dump(exclude_none=True, exclude={"reason"})
     enabled = given.pop("enabled", known.enabled)
     if not given:  # also where its topics or its ledger are gone
-        return schedule_json(runs.switch(caller.actor, known, enabled, body.reason))
+        return _tagged(response, runs.switch(caller.actor, known, enabled, body.reason))
     wanted = {name: getattr(known, name) for name in ("kind", "topics", "ledger", "every_ms")} | given
     asked = RunRequest(wanted["kind"], tuple(wanted["topics"]), wanted["ledger"], body.reason)
-    return schedule_json(_scheduled(caller, asked, wanted["every_ms"], known, enabled))
+    return _tagged(response, _scheduled(caller, asked, wanted["every_ms"], known, enabled))
 
 
 @router.delete("/{int:number}", response={204: None}, url_name="schedule-delete", summary="Delete it; its runs stay")
@@ -125,6 +125,12 @@ def _scheduled(
         return runs.schedule(caller.actor, asked, every_ms, known, enabled)
     except UnknownTopic as error:
         raise invalid("topics", str(error)) from None
+
+
+def _tagged(response: HttpResponse, row: PipelineSchedule) -> dict[str, Any]:
+    found = schedule_json(row)
+    response["ETag"] = found["etag"]
+    return found
 
 
 def _find(caller: Caller, number: int) -> PipelineSchedule:

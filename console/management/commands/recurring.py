@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError
 
 from console.access import Action
-from console.errors import BadRequest
+from console.errors import BadRequest, UnknownRecurring
 from console.models import RecurringMessage, RecurringTick
 from console.recurring.rule import InvalidRecurring
 from console.serializers.recurring import recurring_json, tick_json, upcoming_of
@@ -88,7 +88,7 @@ class Command(BaseCommand):
         user = _user()
         try:
             tick: RecurringTick = send_by_hand(row, user[:150])
-        except (InvalidRecurring, RMQError) as error:
+        except (InvalidRecurring, UnknownRecurring, RMQError) as error:
             raise CommandError(str(error)) from None
         note(Action.RUN_RECURRING, username=user, topic=row.topic, query={"recurring": row.name}, reason=reason, done=1,
              via="command")  # fmt: skip
@@ -100,7 +100,7 @@ class Command(BaseCommand):
     def _switch(self, row: RecurringMessage, enabled: bool, reason: str) -> None:
         try:
             recurring.set_enabled(row, enabled)
-        except InvalidRecurring as error:
+        except (InvalidRecurring, UnknownRecurring) as error:
             raise CommandError(str(error)) from None
         query = {"recurring": row.name, "enabled": enabled}
         note(Action.RECURRING, username=_user(), topic=row.topic, query=query, reason=reason, done=1, via="command")

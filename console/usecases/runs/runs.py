@@ -236,7 +236,10 @@ def _change(known: PipelineSchedule, all_of_it: bool = False, **fields: Any) -> 
     seen = there.filter(changed=known.changed) if all_of_it else there
     if not seen.update(changed=timezone.now(), **fields):
         raise schedule_moved() if there.exists() else unknown_schedule()
-    known.refresh_from_db()
+    try:
+        known.refresh_from_db()
+    except PipelineSchedule.DoesNotExist:  # since then
+        raise unknown_schedule() from None
     return known
 
 

@@ -271,16 +271,27 @@ def test_private_networks_and_redirects(hook: Hook) -> None:
         ("127.0.0.1", False), ("10.1.2.3", False), ("169.254.169.254", False), ("100.64.0.1", False), ("::1", False),
         ("::ffff:127.0.0.1", False), ("fd00::1", False), ("fe80::1%lo", False), ("0.0.0.0", False),
         ("224.0.0.1", False), ("93.184.216.34", True), ("2606:2800:220:1::1", True),
+        ("64:ff9b::7f00:1", False), ("64:ff9b::a9fe:a9fe", False), ("64:ff9b::5db8:d822", True),  # NAT64
+        ("64:ff9b:1::a00:1", False), ("2002:a00:1::", False), ("2002:5db8:d822::", True),  # its local one; 6to4
+        ("::127.0.0.1", False), ("::ffff:0:10.0.0.1", False), ("fec0::1", False),
     ],
 )  # fmt: skip
 def test_what_is_public(address: str, public: bool) -> None:
     assert webhook._is_public(address) is public
 
 
-@pytest.mark.parametrize("address", ["ftp://x", "https://", "https://u:p@x/", "x", "https://x/ y", "http://x:99999/"])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "ftp://t0ken", "https://", "https://u:t0ken@x/", "t0ken", "https://x/t0ken y", "http://x:99999/", "http://x:0/",
+        "https://[t0ken]/", "https://x:t0ken/", "https://t0ken\u2100.example/", "https://b\xfccher.example/",
+        "https://x/t\xf6ken", "https://[::1/t0ken", "https://x]t0ken/",
+    ],
+)  # fmt: skip
 def test_addresses_of_no_webhook(address: str) -> None:
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError) as refused:
         webhook.check_address(address)
+    assert "t0ken" not in str(refused.value)
 
 
 @db

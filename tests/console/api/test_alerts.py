@@ -16,6 +16,7 @@ from tests.console.conftest import Queue
 
 BODY = {"name": "late", "metric": "lag_ms", "threshold": 5_000, "topics": "orders", "for_ms": 60_000}
 HOUR = 3_600_000
+LATE = "/alerts/rules/late"
 SECRETS = ("t0ken", "hush-hush")
 
 
@@ -133,8 +134,31 @@ def test_a_token_of_some_topics(editor: Caller, caller: Callable[..., Caller]) -
     assert [each["name"] for each in scoped.ok("GET", "/alerts")["alerts"]] == ["own"]
     editor.post("/alerts/rules", BODY)
     assert scoped.ok("GET", "/alerts/rules")["rules"] == scoped.ok("GET", "/alerts/silences")["silences"] == []
-    problem(scoped("PATCH", "/alerts/rules/late", {"topics": "mail"}), 403, "out_of_scope")
+    for refused in (scoped("PATCH", "/alerts/rules/late", {"topics": "mail"}), scoped("DELETE", f"{LATE}?reason=x")):
+        problem(refused, 404, "unknown_alert")  # as to GET: a refusal would name its topics
     problem(scoped.post("/alerts/silences", {"for_ms": HOUR, "reason": "x"}), 403, "out_of_scope")
     problem(scoped.post("/alerts/silences", {"topics": "mai?", "for_ms": HOUR, "reason": "x"}), 403, "out_of_scope")
     own = {"topics": "mail", "for_ms": HOUR, "reason": "x"}
     assert scoped.post("/alerts/silences", own).status_code == 201
+
+
+def test_a_rule_or_a_silence_for_others_too_names_none_of_theirs(editor: Caller, caller: Callable[..., Caller]) -> None:
+    for patterns, told in (("orders, mail", "mail"), ("*", "*"), ("ord*", "mail"), ("mail", "mail")):
+        rule, _ = AlertRule.objects.update_or_create(name="late", defaults={"problem": "dead", "topics": patterns})
+        Alert.objects.all().delete()
+        firing("own", "mail", rule=rule)
+        silenced = {"topics": patterns.replace("ord*", "*a*"), "rule": "", "from_ms": 0, "until_ms": 2**50}
+        AlertSilence.objects.all().delete()
+        AlertSilence.objects.create(**silenced, reason="x", username="y")
+        (alert,) = caller("Viewer", "mail").ok("GET", "/alerts")["alerts"]
+        assert (alert["rule"]["topics"], alert["silence"]["topics"]) == (told, told)
+        (alert,) = editor.ok("GET", "/alerts")["alerts"]
+        assert alert["rule"]["topics"] == patterns
+
+
+def test_silences_of_others_push_out_none_of_ones_own(editor: Caller, caller: Callable[..., Caller]) -> None:
+    about = {"from_ms": 0, "reason": "x", "username": "y"}
+    AlertSilence.objects.create(topics="mail", until_ms=1, **about)
+    AlertSilence.objects.bulk_create(AlertSilence(topics="orders", until_ms=2, **about) for _ in range(200))
+    assert [each["topics"] for each in caller("Viewer", "mail").ok("GET", "/alerts/silences")["silences"]] == ["mail"]
+    assert len(editor.ok("GET", "/alerts/silences")["silences"]) == 200

@@ -22,6 +22,7 @@ def test_who_has_the_answer_already_gets_304(queue: Queue, operator: Caller) -> 
     assert first["ETag"].startswith('W/"')
     again = operator.get("/me", If_None_Match=f'"other", {first["ETag"]}')
     assert (again.status_code, again.content, again["ETag"]) == (304, b"", first["ETag"])
+    assert "Content-Type" not in again, "whoever keeps the answer would take it over"
     assert operator.get("/me", If_None_Match='W/"other"').status_code == 200
     head = operator("HEAD", "/me")
     assert (head.status_code, head.content, head["ETag"]) == (200, b"", first["ETag"])

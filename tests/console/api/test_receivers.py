@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from console.alerts import channels
 from console.models import AlertDelivery, AlertReceiver, AlertRule, AuditEntry
 from tests.console.api.conftest import Caller, problem
 from tests.console.api.test_alerts import firing
@@ -15,6 +16,7 @@ from tests.console.conftest import Queue
 
 pytestmark = pytest.mark.django_db
 ADDRESS, SECRET = "https://hooks.example.org/t0ken", "hush-hush"
+NO_ADDRESSES = ("ftp://t0ken:hush-hush@x", "https://[t0ken]/", "https://x:t0ken/", "https://t0ken\u2100.example/")
 BODY: dict[str, Any] = {"name": "ops", "address": ADDRESS, "secret": SECRET, "reason": "on call"}
 
 
@@ -56,8 +58,9 @@ def test_neither_its_address_nor_its_secret_is_told(admin: Caller, caplog: pytes
     refused = [
         admin.post("/alerts/receivers", BODY),
         admin("PATCH", f"/alerts/receivers/{made.json()['id']}", {"kind": "apprise"}),
-        admin("PATCH", f"/alerts/receivers/{made.json()['id']}", {"address": "ftp://t0ken:hush-hush@x"}),
+        *(admin("PATCH", f"/alerts/receivers/{made.json()['id']}", {"address": each}) for each in NO_ADDRESSES),
     ]
+    assert all(problem(each, 422, "invalid") for each in refused[2:])
     texts = [each.content.decode() for each in (made, again, *refused)]
     texts += [json.dumps([*AuditEntry.objects.values("query", "detail", "reason")]), caplog.text]
     assert not [text for text in texts if "t0ken" in text or SECRET in text]
@@ -87,6 +90,9 @@ def test_a_rule_names_who_is_told(admin: Caller) -> None:
     assert admin.ok("PATCH", "/alerts/rules/late", {"severity": "info"})["receivers"] == ["chief", "ops"]
     refused = problem(admin("PATCH", "/alerts/rules/late", {"receivers": ["ops", "nobody"]}), 422, "invalid")
     assert refused["fields"][0]["field"] == "receivers"
+    for odd in ("", "x" * 61, "\u202eops"):
+        refused = problem(admin("PATCH", "/alerts/rules/late", {"receivers": ["ops", odd]}), 422, "invalid")
+        assert refused["fields"][0]["field"] == "receivers.1"
     assert admin.ok("PATCH", "/alerts/rules/late", {"receivers": ["night"]})["receivers"] == ["night"]
     firing()
     (alert,) = admin.ok("GET", "/alerts")["alerts"]
@@ -103,3 +109,14 @@ def test_what_it_was_not_sent_yet_goes_with_it(admin: Caller) -> None:
     assert (found["unsent"], found["error"]) == (3, "away")
     assert admin("DELETE", f"/alerts/receivers/{row.pk}?reason=left").status_code == 204
     assert not AlertDelivery.objects.exists()
+
+
+def test_of_a_kind_that_is_not_installed_any_more(admin: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+    row = AlertReceiver.objects.create(name="ops", kind="apprise", address="slack://t0ken")
+    path = f"/alerts/receivers/{row.pk}"
+    monkeypatch.setattr(channels, "_apprise", lambda: None)
+    assert admin.ok("PATCH", path, {"enabled": False})["enabled"] is False, "the one thing left to do with it"
+    refused = problem(admin("PATCH", path, {"enabled": True}), 422, "invalid")
+    assert "not installed" in refused["message"]
+    problem(admin("PATCH", path, {"address": "slack://other"}), 422, "invalid")
+    admin.ok("PATCH", path, {"kind": "webhook", "address": ADDRESS, "enabled": True})

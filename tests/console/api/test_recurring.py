@@ -10,6 +10,7 @@ from django.test.utils import CaptureQueriesContext
 
 from console.models import AuditEntry, RecurringMessage
 from console.outbox.models import OutboxMessage
+from console.usecases import recurring
 from tests.console.api.conftest import Caller, problem
 from tests.console.conftest import Queue
 
@@ -134,6 +135,32 @@ def test_pages_of_definitions(editor: Caller) -> None:
     assert [each["name"] for each in first["recurring"] + rest["recurring"]] == ["a", "b", "c"]
     assert rest["next"] is None
     assert [each["last"] for each in first["recurring"]] == [tick, None]
+    assert editor("DELETE", "/recurring/b?reason=over").status_code == 204
+    rest = editor.ok("GET", f"/recurring?limit=2&cursor={first['next']}")
+    assert [each["name"] for each in rest["recurring"]] == ["c"], "nothing comes twice where the last one is gone"
+
+
+def test_one_that_is_gone_sends_no_more(editor: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+    editor.post("/recurring", BODY)
+    read = RecurringMessage.objects.get()
+    editor("DELETE", "/recurring/daily?reason=over")
+    monkeypatch.setattr(recurring, "find", lambda user, name: read)  # by whoever read it before it went
+    for method, path in (("POST", ":run"), ("DELETE", "?reason=over")):
+        problem(editor(method, f"/recurring/daily{path}"), 404, "unknown_recurring")
+    problem(editor("PATCH", "/recurring/daily", {"enabled": False}), 404, "unknown_recurring")
+    assert not OutboxMessage.objects.exists() and not AuditEntry.objects.filter(result="started").exists()
+
+
+def test_pages_for_some_topics_hold_theirs_alone(editor: Caller, caller: Callable[..., Caller]) -> None:
+    for name in "abcdef":
+        editor.post("/recurring", BODY | {"name": name, "topic": "mail" if name in "bdf" else "orders"})
+    scoped = caller("Viewer", topics="mail")
+    first = scoped.ok("GET", "/recurring?limit=2")
+    rest = scoped.ok("GET", f"/recurring?limit=2&cursor={first['next']}")
+    assert [[each["name"] for each in page["recurring"]] for page in (first, rest)] == [["b", "d"], ["f"]]
+    mark = first["next"].partition(".")[2]
+    for made_up in ("", "zz", "00", "ff", "e9", "20" * 500, "7"):
+        problem(scoped.get(f"/recurring?cursor={made_up}.{mark}"), 422, "invalid")
 
 
 def test_what_messages_say_of_themselves_is_taken_back(editor: Caller) -> None:

@@ -10,7 +10,7 @@ import pytest
 from django.utils import timezone
 
 from console.api.http import idempotency, limits
-from console.models import AuditEntry, KeptAnswer
+from console.models import ApiToken, AuditEntry, KeptAnswer
 from rmq_core import RMQ
 from tests.console.api.conftest import Caller, problem
 from tests.console.conftest import Queue
@@ -109,6 +109,22 @@ def test_an_answer_too_large_to_keep_is_not_given_twice(
     queue.topic()
     assert operator.post(SEND, MESSAGE, Idempotency_Key="k").status_code == 200
     problem(operator.post(SEND, MESSAGE, Idempotency_Key="k"), 409, "answer_not_kept")
+
+
+def test_an_answer_is_not_told_to_who_may_do_less_by_now(queue: Queue, operator: Caller) -> None:
+    queue.topic()
+    operator.ok("POST", SEND, {**MESSAGE, "delay_ms": 0})
+    take = {"max": 1, "wait_ms": 2_000}
+    first = operator.post("/topics/orders:take", take, Idempotency_Key="k")
+    assert [each["content"] for each in first.json()["deliveries"]] == ["a"]
+    for less, more in (({"role": "Viewer"}, {"role": "Operator"}), ({"topics": "mail"}, {"topics": "*"})):
+        ApiToken.objects.update(**less)
+        refused = operator.post("/topics/orders:take", take, Idempotency_Key="k")
+        assert "status 200" in problem(refused, 409, "answer_not_kept")["message"]
+        ApiToken.objects.update(**more)
+        assert operator.post("/topics/orders:take", take, Idempotency_Key="k").content == first.content
+    KeptAnswer.objects.update(headers={})  # of an earlier release
+    assert operator.post("/topics/orders:take", take, Idempotency_Key="k").content == first.content
 
 
 @pytest.mark.parametrize("key", ["", "a b", "x" * 201, "ü"])

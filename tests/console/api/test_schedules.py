@@ -84,6 +84,18 @@ def test_one_that_somebody_else_deletes_stays_deleted(editor: Caller, monkeypatc
     assert [each.result for each in AuditEntry.objects.order_by("id")][2:] == ["refused"] * 3
 
 
+def test_one_that_goes_while_it_is_changed_is_gone(editor: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = editor.ok("POST", PATH, {"topics": ["orders"], "every_ms": 60_000}, status=201)
+    refresh = PipelineSchedule.refresh_from_db
+
+    def deleted_first(row: PipelineSchedule) -> None:
+        PipelineSchedule.objects.filter(pk=row.pk).delete()
+        refresh(row)
+
+    monkeypatch.setattr(PipelineSchedule, "refresh_from_db", deleted_first)
+    problem(editor("PATCH", f"{PATH}/{made['id']}", {"enabled": False}), 404, "unknown_schedule")
+
+
 def test_who_switches_it_leaves_the_rest_to_others(editor: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
     made = editor.ok("POST", PATH, {"topics": ["orders"], "every_ms": 60_000}, status=201)
     path = f"{PATH}/{made['id']}"

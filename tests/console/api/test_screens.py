@@ -191,6 +191,7 @@ def test_a_screen_from_made_to_deleted(queue: Queue, caller: Callable[..., Calle
     ("given", "field"),
     [
         ({"panels": "clock"}, "panels"), ({"panels": ""}, "panels"), ({"panels": "alerts\x00"}, "panels"),
+        ({"panels": "alerts \u202e"}, "panels"), ({"panels": "alerts\u2028figures"}, "panels"),
         ({"name": "a b"}, "name"), ({"name": "x:link"}, "name"), ({"rotate_s": 3_601}, "rotate_s"),
         ({"theme": "red"}, "theme"), ({"title": "a\x00"}, "title"), ({"digest": "x"}, "digest"),
     ],
