@@ -138,7 +138,9 @@ def _python_path() -> str:
 def _commands(host: str, port: int, workers: int, demo: bool, environ: dict[str, str]) -> dict[str, list[str]]:
     """What is kept running, by name."""
     served = ["--host", host, "--port", str(port), "--no-access-log", "--log-level", "warning"]
-    web = ["-m", "uvicorn", "console.config.asgi:application", *served, "--timeout-graceful-shutdown", "3"]
+    # Viewers have nothing to say over their sockets.
+    served += ["--ws-max-size", "65536", "--timeout-graceful-shutdown", "3"]
+    web = ["-m", "uvicorn", "console.config.asgi:application", *served]
     commands = {
         "web": [*PYTHON, *web],
         "keeper": [*MANAGE, "keeper"],

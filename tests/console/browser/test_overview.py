@@ -177,3 +177,16 @@ def test_signing_out_ends_live_data_until_one_has_signed_in_again(open_page: Ope
     # The session is good again, as it is when somebody signs in in another tab.
     expect(page.locator(".rc-status-word")).to_have_text("Live", timeout=60_000)
     expect(page.locator("#rc-banner")).to_be_hidden()
+
+
+def test_a_viewer_who_says_much_is_cut_off(open_page: Open) -> None:
+    """Nobody needs to say anything there, and sixteen megabytes a message would fill the memory."""
+    page = open_page("/", "viewer")
+    closed = page.evaluate(
+        """() => new Promise((done) => {
+            const socket = new WebSocket(new URL("/live/overview/", location.href.replace(/^http/, "ws")));
+            socket.onopen = () => socket.send("x".repeat(100_000));
+            socket.onclose = (event) => done(event.code);
+        })"""
+    )
+    assert closed == 1009
