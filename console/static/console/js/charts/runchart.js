@@ -110,6 +110,7 @@ export class RunChart {
               color: text,
               maxRotation: 0,
               autoSkip: false,
+              padding: 8, // below the 0 of the other axis
               callback: (/** @type {number} */ index) => axisWords(this.points[index].at_ms, this.span()),
             },
           },
