@@ -56,7 +56,8 @@ def test_a_user_from_added_to_deleted(admin: Client) -> None:
         anna.refresh_from_db()
         given = {
             "username": anna.username, "is_staff": "on", "is_active": "on", "email": anna.email,
-            "groups": [roles["Viewer"]], "date_joined_0": "2026-01-01", "date_joined_1": "00:00", "begun": mark_of(anna), **values,
+            "groups": [roles["Viewer"]], "date_joined_0": "2026-01-01", "date_joined_1": "00:00",
+            "begun": mark_of(anna), **values,
         }  # fmt: skip
         answer = admin.post(address("user_change", anna.pk), {name: each for name, each in given.items() if each})
         assert answer.status_code == 302, answer.context["adminform"].form.errors
