@@ -238,3 +238,18 @@ def test_a_long_name_of_a_group_widens_nothing(open_page: Open, queue: Queue, co
     finally:
         contexts.close()
         queue.control.delete_topic(stream, force=True)
+
+
+def test_paper_is_white_and_has_no_menu(open_page: Open, topic: str) -> None:
+    page = open_page(f"/topics/{topic}/dead/", color_scheme="dark")
+    dark = "() => document.documentElement.classList.contains('dark')"
+    page.wait_for_function(dark)
+    page.evaluate("addEventListener('beforeprint', () => { window.printedDark = document.documentElement.className; })")
+    page.pdf()
+    assert "dark" not in page.evaluate("window.printedDark").split()
+    page.wait_for_function(dark)
+    menu = page.get_by_role("link", name="Workers", exact=True).first
+    expect(menu).to_be_visible()
+    page.emulate_media(media="print")
+    expect(menu).to_be_hidden()
+    expect(page.get_by_role("heading", name=topic, exact=True)).to_be_visible()
