@@ -23,6 +23,7 @@ declare namespace Live {
     broadcast: boolean;
     /** On the pages of the topic. */
     journal?: "off" | "events" | "full";
+    created_ms?: number;
   }
 
   interface Numbers {

@@ -13,6 +13,7 @@ from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.views.main import ChangeList
 from django.core.exceptions import ValidationError
+from django.forms import ModelMultipleChoiceField
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from unfold.admin import ModelAdmin
@@ -24,6 +25,20 @@ from rmq_core.errors import RMQError
 
 TERM_MAX = 500
 REFUSALS = (Forbidden, BadRequest, RMQError)
+
+
+class Chosen(ModelMultipleChoiceField):  # type: ignore[type-arg]  # at run time it has none
+    """Some of several rows. What can be no key was chosen by nobody; a database fails on a number beyond its own."""
+
+    def _check_values(self, value: Any) -> Any:
+        key = self.queryset.model._meta.pk  # type: ignore[union-attr]
+        for each in value:
+            try:
+                key.clean(each, None)
+            except ValidationError:
+                words, about = self.error_messages["invalid_pk_value"], {"pk": each}
+                raise ValidationError(words, code="invalid_pk_value", params=about) from None
+        return super()._check_values(value)  # type: ignore[misc]  # no part of the stubs
 
 
 class _Refused:
@@ -65,6 +80,9 @@ class GuardedAdmin(ModelAdmin):
             return queryset.none(), False
         found: tuple[Any, bool] = super().get_search_results(request, queryset, search_term)
         return found
+
+    def formfield_for_manytomany(self, db_field: Any, request: HttpRequest | None = None, **kwargs: Any) -> Any:
+        return super().formfield_for_manytomany(db_field, request, **{"form_class": Chosen, **kwargs})
 
     def to_field_allowed(self, request: HttpRequest, to_field: str) -> bool:
         """Rows are referred to by their keys alone; Django's own fails on a relation that leads here."""

@@ -4,11 +4,25 @@ from __future__ import annotations
 
 from django.contrib.auth.models import Group
 from django.contrib.auth.models import Permission as DjangoPermission
-from django.utils.translation import gettext
+from django.utils.translation import gettext, gettext_noop
 from django.utils.translation import gettext_lazy as _
 
 from console.access import LABELS, ROLE_WORDS, Permission
 
+UNFOLDS = (
+    gettext_noop("Welcome back to"),
+    gettext_noop("Return to site"),
+    gettext_noop("All applications"),
+    gettext_noop("Expand row"),
+    gettext_noop("Loading more results..."),
+    gettext_noop("Date"),
+    gettext_noop("After you've created a user, you’ll be able to edit more user options."),
+    gettext_noop(
+        "Raw passwords are not stored, so there is no way to see this user’s password, but you can change the password"
+        ' using <a href="{}" class="text-primary-600 dark:text-primary-500">this form</a>.'
+    ),
+)
+"""Texts of Unfold that it says in English alone, as it has them; here so that ours are translated with them."""
 APPS = ("console", "auth")
 """Permissions of other apps open nothing in the console's admin."""
 PROBLEM_WORDS = {

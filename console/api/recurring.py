@@ -86,6 +86,7 @@ class RecurringOut(Schema):
     error: str
     username: str
     last: TickOut | None
+    etag: str = Field(description="For `If-Match`.")
 
 
 class RecurringWithUpcoming(RecurringOut):
@@ -171,11 +172,14 @@ def run_recurring(
     request: HttpRequest,
     name: RecurringName,
     body: WithReason = Body(WithReason()),  # noqa: B008
+    if_match: IfMatch = "",
 ) -> dict[str, Any]:
-    """The ticks go on as they would."""
+    """The ticks go on as they would. With `If-Match` only of what is as it was seen."""
     caller = caller_of(request)
     caller.require(Action.RUN_RECURRING)
-    return tick_json(recurring.run_now(caller.actor, recurring.find(caller.user, name), body.reason))
+    row = recurring.find(caller.user, name)
+    check_row(row.changed, if_match)
+    return tick_json(recurring.run_now(caller.actor, row, body.reason))
 
 
 @router.get("/{name}", response=RecurringWithUpcoming, url_name="recurring-one", summary="One of them")
@@ -208,10 +212,15 @@ def change_recurring(
 
 
 @router.delete("/{name}", response={204: None}, url_name="recurring-delete", summary="Delete it with its history")
-def delete_recurring(request: HttpRequest, name: RecurringName, reason: str = NEEDED_WHY) -> Any:
+def delete_recurring(
+    request: HttpRequest, name: RecurringName, if_match: IfMatch = "", reason: str = NEEDED_WHY
+) -> Any:
+    """With `If-Match` only what is as it was seen."""
     caller = caller_of(request)
     caller.require(Action.RECURRING)
-    recurring.remove(caller.actor, recurring.find(caller.user, name), reason)
+    row = recurring.find(caller.user, name)
+    check_row(row.changed, if_match)
+    recurring.remove(caller.actor, row, reason)
     return Status(204, None)
 
 

@@ -16,14 +16,14 @@ from django.utils.translation import gettext_lazy as _
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
 from console.access import in_scope
-from console.admin.guarded import GuardedAdmin
+from console.admin.begun import BegunPeopleAdmin
 from console.admin.words import APPS, of_permission, of_role
 from console.config.passwords import by, note_new_password
 from console.site import site
 from console.usecases import people
 
 
-class ForAllTopics(GuardedAdmin):
+class ForAllTopics(BegunPeopleAdmin):
     """Who is for some topics could else give themselves the others. Roles and permissions by their words."""
 
     def formfield_for_manytomany(self, db_field: Any, request: HttpRequest | None = None, **kwargs: Any) -> Any:
@@ -59,7 +59,7 @@ class RoleFilter(RelatedFieldListFilter):
 
 
 @admin.register(User, site=site)
-class UserAdmin(ForAllTopics, DjangoUserAdmin):  # type: ignore[type-arg]  # at run time it has none
+class UserAdmin(ForAllTopics, DjangoUserAdmin):  # type: ignore[type-arg,misc]  # at run time it has none
     """Whoever is made here may sign in; what they may do comes from the roles they are given."""
 
     form = UserChangeForm
@@ -110,7 +110,7 @@ class UserAdmin(ForAllTopics, DjangoUserAdmin):  # type: ignore[type-arg]  # at 
 
 
 @admin.register(Group, site=site)
-class GroupAdmin(ForAllTopics, DjangoGroupAdmin):
+class GroupAdmin(ForAllTopics, DjangoGroupAdmin):  # type: ignore[misc]  # its own form
     """Roles are Django groups."""
 
     list_display = ("role",)

@@ -9,7 +9,7 @@ from django.utils.translation import gettext
 from console.engine import engine
 from console.pages.shell import console_page, render_page
 from console.pages.topic import KINDS
-from console.serializers.topics import topic_json
+from console.serializers.topics import page_topic_json
 from rmq_core.model.group import Group
 
 
@@ -22,7 +22,7 @@ def page(request: HttpRequest, topic: str) -> HttpResponse:
         request,
         "console/send.html",
         gettext("Send to %(name)s") % {"name": topic},
-        data={"topic": topic_json(definition) | {"max_content_bytes": definition.max_content_bytes}},
+        data={"topic": page_topic_json(definition) | {"max_content_bytes": definition.max_content_bytes}},
         topic=definition,
         kind=KINDS[definition.kind],
     )

@@ -6,6 +6,7 @@ from typing import Any
 
 from console.models import RecurringMessage, RecurringTick
 from console.recurring.rule import InvalidRecurring, upcoming
+from console.serializers.text import row_etag
 
 UPCOMING = 5
 _SAME = (
@@ -21,6 +22,7 @@ def recurring_json(row: RecurringMessage, last: RecurringTick | None, payload: b
         **{name: getattr(row, name) for name in _SAME},
         "content": row.content if payload else None,
         "last": None if last is None else tick_json(last),
+        "etag": row_etag(row.changed),
     }
 
 

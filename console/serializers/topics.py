@@ -42,7 +42,7 @@ def topic_json(topic: Topic) -> dict[str, Any]:
 
 def page_topic_json(topic: Topic) -> dict[str, Any]:
     """And what only the pages of the topic need."""
-    return topic_json(topic) | {"journal": topic.journal.value}
+    return topic_json(topic) | {"journal": topic.journal.value, "created_ms": topic.created_ms}
 
 
 def revision_json(revision: TopicRevision) -> dict[str, Any]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from typing import Any
 
 from django.contrib.auth.models import Group
@@ -78,6 +80,13 @@ def standing_of(user: Any) -> Standing:
 def standing_of_role(role: Group) -> Standing:
     stored = Group.objects.get(pk=role.pk)
     return Standing(stored.name, sets={"permissions": _named(stored.permissions.all())})
+
+
+def mark_of(row: Any) -> str:
+    """Tells what somebody, or a role, is and may from what they were and might."""
+    found = standing_of_role(row) if isinstance(row, Group) else standing_of(row)
+    said = json.dumps([found.name, found.others, found.all()], default=str, sort_keys=True)
+    return blake2b(said.encode()).hexdigest()
 
 
 def note_created(by: By, user: Any) -> None:

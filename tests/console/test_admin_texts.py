@@ -59,6 +59,21 @@ def left_over(html: str) -> set[str]:
     return {each for each in shown.texts if WORD.search(each) and not HAN.search(each)} - NAMES
 
 
+@pytest.mark.django_db
+def test_nothing_english_is_left_over_where_people_sign_in(client: Client) -> None:
+    page = client.get(reverse("admin:login"), headers=CHINESE).content.decode()
+    assert left_over(page) == set()
+
+
+def test_nothing_english_is_left_over_of_a_person(queue: Queue, as_role: Callable[..., Client]) -> None:
+    """Their page has a date and a time, and says why their password is not shown."""
+    browser = as_role("Admin")
+    someone = User.objects.create(username="张三", password="!")
+    page = browser.get(reverse("admin:auth_user_change", args=[someone.pk]), headers=CHINESE).content.decode()
+    assert left_over(page) == set()
+    assert "不保存密码原文" in page
+
+
 @pytest.mark.parametrize("form", ["changelist", "add"])
 @pytest.mark.parametrize("model", [*(f"auth_{each}" for each in FORMS), *(f"console_{each}" for each in OURS)])
 def test_nothing_english_is_left_over(queue: Queue, as_role: Callable[..., Client], model: str, form: str) -> None:

@@ -16,7 +16,7 @@ from django.urls import reverse
 from console.models import AuditEntry, TopicScope
 from console.supervise.account import ensure_admin
 from console.supervise.folder import DataFolder
-from console.usecases.people import By, edits
+from console.usecases.people import By, edits, mark_of
 from tests.console.conftest import Queue
 from tests.console.test_pages import page_data
 
@@ -56,7 +56,8 @@ def test_a_user_from_added_to_deleted(admin: Client) -> None:
         anna.refresh_from_db()
         given = {
             "username": anna.username, "is_staff": "on", "is_active": "on", "email": anna.email,
-            "groups": [roles["Viewer"]], "date_joined_0": "2026-01-01", "date_joined_1": "00:00", **values,
+            "groups": [roles["Viewer"]], "date_joined_0": "2026-01-01", "date_joined_1": "00:00",
+            "begun": mark_of(anna), **values,
         }  # fmt: skip
         answer = admin.post(address("user_change", anna.pk), {name: each for name, each in given.items() if each})
         assert answer.status_code == 302, answer.context["adminform"].form.errors
@@ -121,7 +122,7 @@ def test_a_role_from_added_to_deleted(admin: Client, person: Callable[..., User]
     team = Group.objects.get(name="Team")
     changed = {"name": "Team", "permissions": [codes["read_payload"]]}
     for _ in range(2):  # the second changes nothing
-        admin.post(address("group_change", team.pk), changed)
+        admin.post(address("group_change", team.pk), {**changed, "begun": mark_of(team)})
     person("Viewer", "anna").groups.add(team)
     TopicScope.objects.create(group=team, patterns="orders")
     admin.post(address("group_delete", team.pk), {"post": "yes"})

@@ -182,3 +182,53 @@ def test_a_receiver_of_a_kind_that_is_gone_can_be_disabled(admin: Client, monkey
     assert (row.enabled, row.address) == (False, "slack://t0ken")
     refused = admin.post(at, values | {"enabled": "on", "begun": row.changed.isoformat()}).content.decode()
     assert "Apprise is not installed here" in html.unescape(refused)
+
+
+def test_nobody_gets_back_a_role_by_an_older_form(admin: Client) -> None:
+    """Two have somebody's form open: one takes a role away, the other writes a name."""
+    boss, reader = Group.objects.get(name="Admin"), Group.objects.get(name="Viewer")
+    bob = User.objects.create(username="bob", is_staff=True)
+    bob.groups.set([boss, reader])
+    at = reverse("console_admin:auth_user_change", args=[bob.pk])
+
+    def send(begun: str, *groups: Group, name: str = "") -> str:
+        sent = {"username": "bob", "first_name": name, "is_active": "on", "is_staff": "on", "begun": begun}
+        dates = {"date_joined_0": "2026-01-01", "date_joined_1": "00:00:00"}
+        answer = admin.post(at, {**sent, **dates, "groups": [each.pk for each in groups]})
+        return "" if answer.status_code == 302 else answer.content.decode()
+
+    old = begun_of(admin, at)
+    assert send(old, reader) == ""
+    for begun in (old, "", "x"):
+        assert "Somebody else has changed this meanwhile" in send(begun, boss, reader, name="Robert")
+    bob.refresh_from_db()
+    assert ([each.name for each in bob.groups.all()], bob.first_name) == (["Viewer"], "")
+    assert send(begun_of(admin, at), reader, name="Robert") == ""
+    bob.refresh_from_db()
+    assert bob.first_name == "Robert"
+
+
+def test_nor_does_a_role_get_back_what_it_might(admin: Client) -> None:
+    role = Group.objects.create(name="night")
+    at = reverse("console_admin:auth_group_change", args=[role.pk])
+    old = begun_of(admin, at)
+    assert admin.post(at, {"name": "nights", "begun": old}).status_code == 302
+    answer = admin.post(at, {"name": "night shift", "begun": old})
+    assert answer.status_code == 200 and "Somebody else has changed this meanwhile" in answer.content.decode()
+    role.refresh_from_db()
+    assert role.name == "nights"
+
+
+@pytest.mark.parametrize("given", ["9" * 20, "-1", "x", "\0", "1.5"])
+def test_what_can_be_no_role_is_none(admin: Client, given: str) -> None:
+    at = reverse("console_admin:auth_user_add")
+    sent = {"username": "bob", "usable_password": "false", "groups": [given]}
+    answer = admin.post(at, sent)
+    assert answer.status_code == 200 and not User.objects.filter(username="bob").exists()
+    answer = admin.post(reverse("console_admin:auth_group_add"), {"name": "night", "permissions": [given]})
+    assert answer.status_code == 200 and not Group.objects.filter(name="night").exists()
+
+
+def begun_of(admin: Client, address: str) -> str:
+    (begun,) = re.findall('name="begun" value="([^"]+)"', admin.get(address).content.decode())
+    return html.unescape(begun)

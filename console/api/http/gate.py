@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import re
 import uuid
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from hashlib import blake2b
 from typing import Any
@@ -36,6 +36,7 @@ from console.api.http.errors import (
     without_body,
 )
 from console.api.http.limits import Spent
+from console.api.http.lives import check_life
 from console.engine import engine
 from console.models import KeptAnswer
 from console.options import options
@@ -136,7 +137,8 @@ def _gated(view: Callable[..., Response], is_page: bool) -> Callable[..., Respon
                 return found
             try:
                 with _numbers(request):
-                    response: HttpResponse = await view(request, *args, **kwargs)
+                    refusal = await sync_to_async(_other_life)(request, kwargs)
+                    response: HttpResponse = refusal or await view(request, *args, **kwargs)
             except BaseException:  # also when the client went away
                 if found:
                     await sync_to_async(idempotency.forget)(found)
@@ -154,7 +156,7 @@ def _gated(view: Callable[..., Response], is_page: bool) -> Callable[..., Respon
             return found
         try:
             with _numbers(request):
-                response: Any = view(request, *args, **kwargs)
+                response: Any = _other_life(request, kwargs) or view(request, *args, **kwargs)
         except BaseException:
             if found:
                 idempotency.forget(found)
@@ -180,6 +182,15 @@ def _admit(request: HttpRequest, is_page: bool) -> KeptAnswer | HttpResponse | N
         return None if key is None else _begin(request, caller, key)
     except (OperationalError, InterfaceError) as error:
         return refused(request, error)
+
+
+def _other_life(request: HttpRequest, route: Mapping[str, Any]) -> HttpResponse | None:
+    """The refusal where what it is about has gone. After the answer that is kept, for that of a deletion is one."""
+    try:
+        check_life(request, route)
+    except ApiError as error:
+        return respond(request, error)
+    return None
 
 
 def _numbers(request: HttpRequest) -> AbstractContextManager[None]:

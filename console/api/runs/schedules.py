@@ -111,10 +111,13 @@ def change_schedule(
 
 
 @router.delete("/{int:number}", response={204: None}, url_name="schedule-delete", summary="Delete it; its runs stay")
-def delete_schedule(request: HttpRequest, number: int, reason: str = NEEDED_WHY) -> Any:
+def delete_schedule(request: HttpRequest, number: int, if_match: IfMatch = "", reason: str = NEEDED_WHY) -> Any:
+    """With `If-Match` only what is as it was seen."""
     caller = caller_of(request)
     caller.require(Action.SCHEDULE)
-    runs.remove(caller.actor, _find(caller, number), reason)
+    known = _find(caller, number)
+    check_row(known.changed, if_match)
+    runs.remove(caller.actor, known, reason)
     return Status(204, None)
 
 

@@ -187,3 +187,18 @@ def test_one_that_can_no_longer_be_is_not_enabled(editor: Caller) -> None:
     RecurringMessage.objects.update(time_zone="Europe/Gone")
     problem(editor("PATCH", "/recurring/daily", {"enabled": True}), 422, "invalid")
     assert AuditEntry.objects.filter(result="started").count() == 0
+
+
+def test_one_that_was_made_anew_is_not_the_one_that_was_seen(editor: Caller) -> None:
+    editor.ok("POST", "/recurring", BODY, 201)
+    (seen,) = editor.ok("GET", "/recurring")["recurring"]
+    assert seen["etag"] == editor.get("/recurring/daily")["ETag"]
+    editor.ok("POST", "/recurring/daily:run", {}, If_Match=seen["etag"])
+    editor.ok("POST", "/recurring/daily:run", {}, If_Match=seen["etag"])  # what it did is no change of it
+    assert editor("DELETE", "/recurring/daily?reason=old").status_code == 204
+    editor.ok("POST", "/recurring", BODY | {"content": "another"}, 201)
+    problem(editor("POST", "/recurring/daily:run", {}, If_Match=seen["etag"]), 412, "changed_meanwhile")
+    problem(editor("DELETE", "/recurring/daily?reason=old", If_Match=seen["etag"]), 412, "changed_meanwhile")
+    assert editor.ok("GET", "/recurring/daily/ticks")["ticks"] == []
+    now = editor.get("/recurring/daily")["ETag"]
+    assert editor("DELETE", "/recurring/daily?reason=new", If_Match=now).status_code == 204

@@ -123,3 +123,12 @@ def test_seconds_are_taken_and_told_under_their_former_name(editor: Caller) -> N
         made = editor.ok("POST", PATH, {"topics": ["orders"], "every_s": 3600}, status=201)
     assert (made["every_ms"], made["every_s"]) == (3_600_000, 3600)
     problem(editor.post(PATH, {"topics": ["orders"], "every_s": 60, "every_ms": 60_000}), 422, "invalid")
+
+
+def test_who_says_what_was_seen_deletes_that_alone(editor: Caller) -> None:
+    made = editor.ok("POST", PATH, {"topics": ["orders"], "every_ms": 60_000}, status=201)
+    path = f"{PATH}/{made['id']}"
+    editor.ok("PATCH", path, {"every_ms": 120_000})
+    problem(editor("DELETE", f"{path}?reason=old", If_Match=made["etag"]), 412, "changed_meanwhile")
+    assert editor.ok("GET", path)["every_ms"] == 120_000
+    assert editor("DELETE", f"{path}?reason=old", If_Match=editor.get(path)["ETag"]).status_code == 204

@@ -126,3 +126,14 @@ def test_of_a_topic_of_which_nothing_is_known(open_page: Open, queue: Queue, top
     card = page.get_by_role("region", name="Calendar", exact=True)
     expect(card).to_contain_text("Nothing is verified yet")
     expect(card.get_by_role("combobox")).to_have_value(topic)
+
+
+def test_a_narrow_page_begins_with_the_newest_days(open_page: Open, days: int, topic: str) -> None:
+    page = open_page(f"/reconciliation/?calendar={topic}", viewport={"width": 390, "height": 844})
+    page.locator(".rc-calendar .rc-scroll").first.wait_for()
+    page.wait_for_function(
+        """() => {
+          const { scrollLeft, scrollWidth, clientWidth } = document.querySelector(".rc-calendar .rc-scroll");
+          return scrollWidth > clientWidth && scrollLeft + clientWidth >= scrollWidth - 1;
+        }"""
+    )

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 from playwright.sync_api import Page, expect
 
-from rmq_core import StreamMessage, TopicKind
+from rmq_core import FixedTimeMessage, StreamMessage, Topic, TopicKind
 from tests.console.browser.contexts import Contexts
 from tests.console.conftest import Queue
 
@@ -198,3 +198,58 @@ def test_a_name_without_a_blank_does_not_widen_its_sentence(open_page: Open, que
     assert page.evaluate(STICKS_OUT) <= 0
     contexts.close()
     queue.control.delete_topic(name, force=True)
+
+
+HEIGHT = "(element) => element.getBoundingClientRect().height"
+
+
+def test_a_long_name_leaves_the_tiles_low(open_page: Open, queue: Queue, contexts: Contexts) -> None:
+    name = queue.topic("late-" + "w" * 90)
+    queue.delayed("late", topic=name, in_ms=-86_400_000)
+    page = open_page("/")
+    tile = page.locator(".rc-tile", has_text="Due lag")
+    expect(tile.locator(".rc-tile-note")).to_contain_text(name)
+    assert tile.evaluate(HEIGHT) < 130
+    contexts.close()
+    queue.control.delete_topic(name, force=True)
+
+
+def test_a_long_error_leaves_what_can_be_done_in_sight(open_page: Open, queue: Queue, topic: str) -> None:
+    queue.client.send(topic, FixedTimeMessage("x", queue.inspector.now_ms(), key="x"), allow_past=True)
+    (delivery,) = queue.client.take(topic, timeout_ms=2000)
+    queue.client.nack(delivery, error="E" * 190, message="m" * 2000)
+    for width in (390, 1280):
+        page = open_page(f"/topics/{topic}/dead/", viewport={"width": width, "height": 844})
+        row = page.locator(".rc-clusters tbody tr").first
+        expect(row).to_contain_text("EEEE")
+        assert row.evaluate(HEIGHT) < 320, width
+
+
+def test_a_long_name_of_a_group_widens_nothing(open_page: Open, queue: Queue, contexts: Contexts) -> None:
+    stream, group = "narrow-" + "s" * 50, "g" * 40
+    queue.client.define(Topic(stream, "stream", slots=1))
+    queue.client.define_group(stream, group, start="start")
+    queue.client.send(stream, "x")
+    try:
+        page = open_page(f"/topics/{stream}/groups/?group={group}", viewport={"width": 390, "height": 844})
+        table = page.locator(".rc-scroll:has(> .rc-group-table)")
+        expect(table).to_contain_text(group)
+        assert table.evaluate("(box) => box.scrollWidth - box.clientWidth") <= 1
+    finally:
+        contexts.close()
+        queue.control.delete_topic(stream, force=True)
+
+
+def test_paper_is_white_and_has_no_menu(open_page: Open, topic: str) -> None:
+    page = open_page(f"/topics/{topic}/dead/", color_scheme="dark")
+    dark = "() => document.documentElement.classList.contains('dark')"
+    page.wait_for_function(dark)
+    page.evaluate("addEventListener('beforeprint', () => { window.printedDark = document.documentElement.className; })")
+    page.pdf()
+    assert "dark" not in page.evaluate("window.printedDark").split()
+    page.wait_for_function(dark)
+    menu = page.get_by_role("link", name="Workers", exact=True).first
+    expect(menu).to_be_visible()
+    page.emulate_media(media="print")
+    expect(menu).to_be_hidden()
+    expect(page.get_by_role("heading", name=topic, exact=True)).to_be_visible()

@@ -28,6 +28,14 @@
   // What the command palette finds comes later.
   document.addEventListener("htmx:afterSettle", (event) => unspoken(/** @type {HTMLElement} */ (event.target)));
 
+  // Paper is white, and browsers leave backgrounds out: light words of a dark page could not be read there.
+  const root = document.documentElement;
+  addEventListener("beforeprint", () => {
+    if (!root.classList.contains("dark")) return;
+    root.classList.remove("dark");
+    addEventListener("afterprint", () => root.classList.add("dark"), { once: true });
+  });
+
   // A key that is held repeats itself: it does not press what its first press has brought, as the last button of a dialog.
   addEventListener("keydown", held, true);
 

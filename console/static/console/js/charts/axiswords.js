@@ -24,9 +24,11 @@ export function axisWords(ms, span) {
 
 /** @param {import("../time/timespan.js").Span} span @param {number} width in pixels */
 export function axisTicks(span, width) {
-  const [limit, , each] = formOf(span);
-  return ticks(span, Math.max(1, Math.floor(width / each)), limit > 4 * DAY ? DAY : 0);
+  return ticks(span, axisRoom(span, width), formOf(span)[0] > 4 * DAY ? DAY : 0);
 }
+
+/** For how many moments there is room. @param {import("../time/timespan.js").Span} span @param {number} width in pixels */
+export const axisRoom = (span, width) => Math.max(1, Math.floor(width / formOf(span)[2]));
 
 const formOf = (/** @type {import("../time/timespan.js").Span} */ { from, to }) =>
   /** @type {[number, Intl.DateTimeFormatOptions, number]} */ (FORMS.find(([limit]) => to - from <= limit));

@@ -207,6 +207,7 @@ export class LineChart {
               color: text,
               maxRotation: 0,
               autoSkip: false,
+              padding: 8, // below the 0 of the other axis
               callback: (/** @type {number} */ value) => axisWords(value, this.span),
             },
           },

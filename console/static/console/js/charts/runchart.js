@@ -3,6 +3,7 @@ import { h, replace } from "../core/dom.js";
 import { dateTime } from "../core/format.js";
 import { gettext } from "../core/text.js";
 import { color } from "../core/theme.js";
+import { axisRoom, axisWords } from "./axiswords.js";
 import { ChartTable } from "./charttable.js";
 import { tableToggle } from "./tabletoggle.js";
 
@@ -10,6 +11,8 @@ import { tableToggle } from "./tabletoggle.js";
 /** @typedef {Record<string, any>} Point */
 
 const LINES = ["--rc-line-1", "--rc-line-2", "--rc-line-3", "--rc-line-4"];
+/** What the axis of values takes of the width. */
+const AXIS_PX = 60;
 const DASHES = [[], [6, 3], [2, 3], [8, 3, 2, 3]];
 
 export class RunChart {
@@ -100,17 +103,45 @@ export class RunChart {
             offset: true,
             grid,
             border: { display: false },
-            ticks: { color: text, maxRotation: 0, maxTicksLimit: 4 },
+            afterBuildTicks: (/** @type {any} */ axis) => {
+              axis.ticks = this.spread(axis.ticks);
+            },
+            ticks: {
+              color: text,
+              maxRotation: 0,
+              autoSkip: false,
+              padding: 8, // below the 0 of the other axis
+              callback: (/** @type {number} */ index) => axisWords(this.points[index].at_ms, this.span()),
+            },
           },
           y: {
             min: 0,
             grid,
             border: { display: false },
-            ticks: { color: text, maxTicksLimit: 5, callback: (/** @type {number} */ value) => this.format(value) },
+            ticks: {
+              color: text,
+              maxTicksLimit: 5,
+              callback: (/** @type {number} */ value, /** @type {number} */ at, /** @type {any[]} */ all) => {
+                const words = this.format(value);
+                return at && words === this.format(all[at - 1].value) ? "" : words; // of 0.5 ms and 1 ms, one "1 ms"
+              },
+            },
           },
         },
       },
     });
+  }
+
+  span() {
+    return { from: this.points[0].at_ms, to: this.points[this.points.length - 1].at_ms };
+  }
+
+  /** As many of the points as there is room to name, as far apart as each other. */
+  spread(/** @type {any[]} */ ticks) {
+    if (!this.points.length) return [];
+    const room = axisRoom(this.span(), this.canvas.clientWidth - AXIS_PX);
+    const step = Math.max(1, Math.ceil(ticks.length / room));
+    return ticks.filter((_, index) => index % step === 0);
   }
 
   drawTable() {

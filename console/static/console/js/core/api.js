@@ -5,6 +5,7 @@ import { gettext } from "./text.js";
 
 /** @typedef {Record<string, any>} Query */
 
+const LIFE = "RMQ-Created-Ms";
 const TRIES = 3;
 const PAUSE_MS = 700;
 /** A line that is cut somewhere on the way says nothing, and a browser would wait for a quarter of an hour. */
@@ -32,6 +33,9 @@ const SENTENCES = {
   changed_meanwhile: gettext("Somebody else has changed this meanwhile: open it again."),
   route_changed: gettext("Somebody else has changed this meanwhile: open it again."),
   version_conflict: gettext("Somebody else has changed this topic meanwhile."),
+  made_anew: gettext(
+    "What you saw was deleted, and another of the same name was made: nothing was done. Load the page anew to act on that.",
+  ),
 };
 
 /** A refusal, in words for people; `fields`: [{field, problem}], `code` and `status` for programs. */
@@ -150,6 +154,13 @@ export function address(/** @type {string} */ path, query = /** @type {Query} */
 /** The path of a topic, or of something of it. */
 export const ofTopic = (/** @type {string} */ name, rest = "") => `topics/${encodeURIComponent(name)}${rest}`;
 
+/**
+ * For a request about a topic or group: it is about the one that was seen, and no other of its name.
+ * @param {{ created_ms?: number }} seen
+ * @returns {Record<string, string>}
+ */
+export const aboutThis = ({ created_ms }) => (created_ms ? { [LIFE]: String(created_ms) } : {});
+
 /** An id in a path. Only plain ones go as they are: slashes, colons and dots would mean something on the way. */
 export function ofId(/** @type {string} */ ident) {
   if (/^[\w~-][\w.~-]*$/.test(ident)) return ident;
@@ -184,13 +195,22 @@ export async function once(method, path, query, body, headers) {
   const url = address(path, query);
   const asked = JSON.stringify([method, url, body, headers]);
   const looks = Boolean({ ...body, ...query }.validate_only);
-  const begun = underWay.get(asked) ?? untilAnswered(asked, url, () => changing(method, body, headers), looks);
+  const ours = { ...aboutPage(path), ...headers };
+  const begun = underWay.get(asked) ?? untilAnswered(asked, url, () => changing(method, body, ours), looks);
   underWay.set(asked, begun);
   try {
     return await begun;
   } finally {
     underWay.delete(asked);
   }
+}
+
+/** What is asked of the topic of this page is about the one that the page is about. Its groups have lives of their own. */
+function aboutPage(/** @type {string} */ path) {
+  const own = page.topic && ofTopic(page.topic.name);
+  return own && path.startsWith(own) && /^($|:|\/(?!groups\/))/.test(path.slice(own.length))
+    ? aboutThis(page.topic)
+    : {};
 }
 
 /**
@@ -247,7 +267,8 @@ async function signedInAgain() {
  * @param {Record<string, string>} headers
  */
 function stopCaptured(method, path, query, body, headers) {
-  if (capturing) throw new Captured({ method, url: address(path, query), body, headers });
+  const { [LIFE]: _, ...others } = headers; // a command is about whatever has the name when it is run
+  if (capturing) throw new Captured({ method, url: address(path, query), body, headers: others });
 }
 
 /**

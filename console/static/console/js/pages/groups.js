@@ -196,7 +196,9 @@ class GroupRow {
   }
 
   update(/** @type {Live.Group} */ group) {
+    const another = group.created_ms !== this.group.created_ms;
     this.group = group;
+    if (another && this.members) this.unfold(true); // who works on that one
     const tag = courseTag(group.course);
     if (this.tag.firstElementChild?.outerHTML !== tag.outerHTML) replace(this.tag, tag);
     setText(this.sentence, this.words(group));

@@ -178,6 +178,6 @@ function askDelete(/** @type {Api.Schedule} */ schedule) {
     },
     label: gettext("Delete"),
     danger: true,
-    submit: ({ reason }) => change(remove(`reconciliations/schedules/${schedule.id}`, { reason })),
+    submit: ({ reason }) => change(remove(`reconciliations/schedules/${schedule.id}`, { reason }, schedule.etag)),
   });
 }

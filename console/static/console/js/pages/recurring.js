@@ -57,8 +57,9 @@ class Row {
     this.next.title = next === null ? "" : dateTime(next);
     replace(this.last, item.last ? [tickTag(item.last), " ", relative(item.last.at_ms, now)] : "–");
     this.last.title = item.last ? dateTime(item.last.at_ms) : "";
-    if (this.buttons.dataset.enabled === String(item.enabled)) return;
-    this.buttons.dataset.enabled = String(item.enabled);
+    const shown = `${item.enabled} ${item.etag}`;
+    if (this.buttons.dataset.shown === shown) return; // what they do is done to what is shown
+    this.buttons.dataset.shown = shown;
     replace(this.buttons, runButton(item), switchButton(item));
   }
 }
@@ -77,7 +78,7 @@ const runButton = (/** @type {Api.RecurringOut} */ item) =>
       reason: "optional",
       submit: async ({ reason }) => {
         /** @type {Api.TickOut} */
-        const tick = await post(pathOf(item.name, ":run"), { reason });
+        const tick = await post(pathOf(item.name, ":run"), { reason }, { "If-Match": item.etag });
         toast(fill(gettext("Sent as %(message)s."), tick));
         list.restart();
       },
@@ -99,7 +100,7 @@ const switchButton = (/** @type {Api.RecurringOut} */ item) =>
         label: item.enabled ? gettext("Disable") : gettext("Enable"),
         reason: "optional",
         submit: async ({ reason }) => {
-          await patch(pathOf(item.name), { enabled: !item.enabled, reason });
+          await patch(pathOf(item.name), { enabled: !item.enabled, reason }, item.etag);
           list.restart();
         },
       }),

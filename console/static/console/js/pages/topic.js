@@ -114,7 +114,7 @@ function goneWords(/** @type {{ topic?: Live.Topic }} */ { topic }) {
     });
     return [words, [gettext("All topics"), () => location.assign(page.root)]];
   }
-  if (topic.kind === page.topic.kind && topic.slots === page.topic.slots) return null;
+  if (topic.created_ms === page.topic.created_ms) return null;
   const words = gettext(
     "This topic was deleted, and another of the same name was made. This page is about the old one.",
   );

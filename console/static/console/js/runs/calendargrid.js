@@ -82,7 +82,13 @@ export class CalendarGrid {
 
   /** Where there is no room for all of them; of a day's hours the first are seen. */
   showNewest() {
-    if (!this.hourly) this.element.scrollLeft = this.element.scrollWidth;
+    if (this.hourly) return;
+    const watch = new ResizeObserver(() => {
+      if (!this.element.clientWidth) return; // the page shows it later, with what stands above it
+      watch.disconnect();
+      this.element.scrollLeft = this.element.scrollWidth;
+    });
+    watch.observe(this.element);
   }
 
   cell(/** @type {number} */ at) {

@@ -1,5 +1,5 @@
 // What can be done to consumer groups: made, paused until a time, claimed from, given settings, deleted.
-import { get, ofTopic, once, post, remove } from "../core/api.js";
+import { aboutThis, get, ofTopic, once, post } from "../core/api.js";
 import { h, replace } from "../core/dom.js";
 import { count, dateTime, duration } from "../core/format.js";
 import { page } from "../core/page.js";
@@ -10,7 +10,7 @@ import { planDialog } from "../definitions/plandialog.js";
 import { ask } from "../parts/ask.js";
 import { CommandLine } from "../parts/command.js";
 
-/** @typedef {{ name: string, group: string }} Of */
+/** @typedef {{ name: string, group: string, created_ms: number }} Of */
 
 const groupPath = (/** @type {string} */ group, /** @type {string} */ rest = "") =>
   ofTopic(page.topic.name, `/groups/${group}${rest}`);
@@ -85,11 +85,12 @@ const CHIPS_MS = [900_000, 3_600_000, 28_800_000, 86_400_000];
 
 /**
  * Pause a group, perhaps until a time. `path`: of its queue.
- * @param {{ name: string }} group
+ * @param {Of} group
  * @param {number} nowMs
  * @param {() => void} onDone
  */
 export function pauseDialog(group, nowMs, onDone) {
+  const about = aboutThis(group);
   const until = h("input", { class: "rc-input", type: "datetime-local", step: 1, name: "until" });
   const words = h("span", { class: "rc-muted" });
   const show = () =>
@@ -121,15 +122,15 @@ export function pauseDialog(group, nowMs, onDone) {
     reason: "optional",
     submit: async ({ reason }) => {
       const until_ms = until.value ? momentOf(until.value) : null;
-      await post(ofTopic(group.name, ":pause"), { until_ms, reason });
+      await post(ofTopic(group.name, ":pause"), { until_ms, reason }, about);
       toast(gettext("The group is paused."), "success");
       onDone();
     },
   });
 }
 
-export async function resumeGroup(/** @type {{ name: string }} */ group) {
-  await post(ofTopic(group.name, ":resume"), {});
+export async function resumeGroup(/** @type {Of} */ group) {
+  await post(ofTopic(group.name, ":resume"), {}, aboutThis(group));
   toast(gettext("The group is resumed."), "success");
 }
 
@@ -150,6 +151,7 @@ export function claimDialog(group, member, onDone) {
     gettext("Also what it has as a worker that runs: it works on, and its answer changes nothing"),
   );
   const path = groupPath(group.group, ":claim");
+  const about = aboutThis(group);
   const dialog = ask({
     title: fill(gettext("Claim what %(member)s has of %(group)s?"), {
       member: member || gettext("(no name)"),
@@ -164,7 +166,7 @@ export function claimDialog(group, member, onDone) {
     label: gettext("Claim"),
     submit: async ({ reason }) => {
       /** @type {Api.Claim} */
-      const done = await post(path, { member, force: force.checked, reason });
+      const done = await post(path, { member, force: force.checked, reason }, about);
       toast(
         fill(ngettext("%(n)s entry came back.", "%(n)s entries came back.", done.entries), { n: done.entries }),
         "success",
@@ -173,7 +175,7 @@ export function claimDialog(group, member, onDone) {
     },
   });
   function look() {
-    const counted = () => post(path, { member, force: force.checked, validate_only: true });
+    const counted = () => post(path, { member, force: force.checked, validate_only: true }, about);
     dialog.plan(seen, counted, (/** @type {Api.Claim} */ plan) => {
       const kept = plan.kept
         ? fill(ngettext("%(n)s is left to it: the worker runs.", "%(n)s are left to it: the worker runs.", plan.kept), {
@@ -194,10 +196,12 @@ export function claimDialog(group, member, onDone) {
 
 /** What a deletion forgets, then the last click. */
 export async function deleteDialog(/** @type {Of} */ group, /** @type {() => void} */ onDone) {
-  const path = groupPath(group.group);
+  const about = aboutThis(group);
+  const remove = (/** @type {Record<string, any>} */ query) =>
+    once("DELETE", groupPath(group.group), query, undefined, about);
   try {
     /** @type {Api.Plan} */
-    const plan = await remove(path, { validate_only: true });
+    const plan = await remove({ validate_only: true });
     const held = (plan.lines[0].count ?? 0) > 0;
     planDialog({
       title: fill(gettext("Delete the group %(group)s?"), { group: group.name }),
@@ -206,7 +210,7 @@ export async function deleteDialog(/** @type {Of} */ group, /** @type {() => voi
       danger: true,
       confirmWord: held ? group.name : null,
       submit: async ({ reason, confirm }) => {
-        await remove(path, { reason, force: held, confirm });
+        await remove({ reason, force: held, confirm });
         toast(fill(gettext("The group %(group)s is deleted."), { group: group.group }), "success");
         onDone();
       },
@@ -237,7 +241,8 @@ export async function settingsDialog(/** @type {Of} */ group, /** @type {() => v
       wide: true,
       submit: async ({ reason }) => {
         const changed = rows.filter((row) => row.value() !== row.before).map((row) => [row.name, row.value()]);
-        await once("PUT", groupPath(group.group), {}, { ...Object.fromEntries(changed), reason }, {});
+        const body = { ...Object.fromEntries(changed), reason };
+        await once("PUT", groupPath(group.group), {}, body, aboutThis(found));
         toast(gettext("The settings are saved."), "success");
         onDone();
       },

@@ -12,7 +12,7 @@ const REFRESH_MS = 3000;
 export class Members {
   /**
    * `live`: says when to stand still; `onDone()` after a claim.
-   * @param {{ name: string, group: string }} group
+   * @param {import("./groupactions.js").Of} group
    * @param {import("../core/live.js").Live} live
    * @param {() => void} onDone
    */

@@ -1,6 +1,6 @@
 // Another position for a consumer group: where to, what that would do slot by slot, then the last click.
 
-import { ofTopic, post } from "../core/api.js";
+import { aboutThis, ofTopic, post } from "../core/api.js";
 import { serverNow } from "../core/clock.js";
 import { h, headRow, press, replace } from "../core/dom.js";
 import { count, exact } from "../core/format.js";
@@ -11,7 +11,7 @@ import { ask } from "../parts/ask.js";
 import { CommandLine } from "../parts/command.js";
 import { slotNumbers } from "./slotnumbers.js";
 
-/** @typedef {{ name: string, group: string }} Group */
+/** @typedef {{ name: string, group: string, created_ms: number }} Group */
 
 const PAUSE_MS = 350;
 const SLOTS_SHOWN = 200;
@@ -48,6 +48,7 @@ class MoveDialog {
    */
   constructor(topic, group, onDone) {
     this.path = ofTopic(topic, `/groups/${group.group}:move`);
+    this.about = aboutThis(group);
     this.where = "start";
     this.segments = h(
       "div",
@@ -94,7 +95,7 @@ class MoveDialog {
       wide: true,
       submit: async ({ reason }) => {
         /** @type {Api.MovePlan} */
-        const done = await post(this.path, { ...this.wanted(), reason });
+        const done = await post(this.path, { ...this.wanted(), reason }, this.about);
         toast(fill(gettext("The position is set: %(n)s are ahead now."), { n: count(done.lag) }), "success");
         onDone();
       },
@@ -137,7 +138,7 @@ class MoveDialog {
   async look() {
     const wanted = this.wanted();
     this.command.element.hidden = true;
-    return wanted && post(this.path, { ...wanted, validate_only: true });
+    return wanted && post(this.path, { ...wanted, validate_only: true }, this.about);
   }
 
   show(/** @type {Api.MovePlan | null} */ plan) {
