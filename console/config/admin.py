@@ -19,12 +19,23 @@ from console.access import in_scope
 from console.admin.begun import BegunPeopleAdmin
 from console.admin.words import APPS, of_permission, of_role
 from console.config.passwords import by, note_new_password
+from console.models.tokens import check_name
 from console.site import site
 from console.usecases import people
 
 
+NAMES = ("name", "first_name", "last_name")
+"""What pages show as it was typed; who signs in has a stricter one."""
+
+
 class ForAllTopics(BegunPeopleAdmin):
     """Who is for some topics could else give themselves the others. Roles and permissions by their words."""
+
+    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        field = super().formfield_for_dbfield(db_field, request, **kwargs)
+        if field is not None and db_field.name in NAMES:
+            field.validators = [*field.validators, check_name]
+        return field
 
     def formfield_for_manytomany(self, db_field: Any, request: HttpRequest | None = None, **kwargs: Any) -> Any:
         field = super().formfield_for_manytomany(db_field, request, **kwargs)

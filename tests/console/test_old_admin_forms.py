@@ -229,6 +229,19 @@ def test_what_can_be_no_role_is_none(admin: Client, given: str) -> None:
     assert answer.status_code == 200 and not Group.objects.filter(name="night").exists()
 
 
+@pytest.mark.parametrize("name", ["night\u202eshift", "night\u200b", "a\tb"])
+def test_names_of_people_and_roles_can_be_shown(admin: Client, name: str) -> None:
+    answer = admin.post(reverse("console_admin:auth_group_add"), {"name": name})
+    assert answer.status_code == 200 and "Use printable characters only." in answer.content.decode()
+    bob = User.objects.create(username="bob", is_staff=True)
+    at = reverse("console_admin:auth_user_change", args=[bob.pk])
+    dates = {"date_joined_0": "2026-01-01", "date_joined_1": "00:00:00"}
+    sent = {"username": "bob", "first_name": name, "last_name": name, "begun": begun_of(admin, at)}
+    refused = admin.post(at, sent | dates).content.decode()
+    assert refused.count("Use printable characters only.") == 2
+    assert list(User.objects.filter(username="bob").values_list("first_name", "last_name")) == [("", "")]
+
+
 def begun_of(admin: Client, address: str) -> str:
     (begun,) = re.findall('name="begun" value="([^"]+)"', admin.get(address).content.decode())
     return html.unescape(begun)
