@@ -84,6 +84,7 @@ class AsyncConnection:
         self.retry_for_ms = retry_for_ms
         self._client = client
         self._given = client is not None
+        self._closings = 0
         self._loop: asyncio.AbstractEventLoop | None = None
         self._start()
         forks.follow(self)
@@ -279,8 +280,10 @@ class AsyncConnection:
         try:
             if half:
                 await self._go_on(write)
-        finally:  # whatever comes of that: these have been answered
+        except (Exception, asyncio.CancelledError):  # whatever comes of that: these have been answered
             _tell(asked[half:], replies, at)
+            raise
+        _tell(asked[half:], replies, at)
         await self._go_on(write)
         return True
 
@@ -359,10 +362,13 @@ class AsyncConnection:
         replies = Replies([None] * len(requests))
         left = list(range(len(requests)))
         tries = pauses(self.retry_for_ms / 1000)
+        closings = self._closings
         while True:
             trouble: Any = None
             try:
                 async with self._turns:
+                    if self._closings != closings:
+                        raise ConnectionLost(ENDED)
                     await self._prepare()
                     if self.target.is_cluster and for_masters(requests):
                         return Replies([await ask_async(self.client, command(requests[0]))])
@@ -425,6 +431,7 @@ class AsyncConnection:
         """Parts from what was opened: how to close it."""
         if self._client is None or self._given:
             return []
+        self._closings += 1
         closers = [node.disconnect for node in self._nodes.values()]
         closers += [client.aclose for client in opened_with(self._client)]
         self._client = None

@@ -109,6 +109,17 @@ async def test_closing_tells_those_whose_line_has_not_begun(rmq: AsyncRMQ) -> No
     assert await told(tasks) == {ConnectionLost}
 
 
+async def test_closing_tells_those_who_read(rmq: AsyncRMQ, proxy: TcpProxy) -> None:
+    """Plain commands go through redis-py: they were tried again, by a client that nobody closed."""
+    proxy.stall()
+    tasks = [asyncio.create_task(rmq.connection.run([("ECHO", "here")])) for _ in range(MANY)]
+    await wait_until_async(lambda: proxy.connections_seen > 10, what="many to read")
+    await rmq.connection.close()
+    proxy.flow()
+    assert await told(tasks) == {ConnectionLost}
+    assert rmq.connection._client is None
+
+
 async def test_closing_tells_those_whose_script_is_being_taught(
     rmq: AsyncRMQ, proxy: TcpProxy, redis_server: EmbeddedRedis
 ) -> None:
@@ -125,18 +136,25 @@ async def test_closing_tells_those_whose_script_is_being_taught(
     proxy.flow()
 
 
-def test_what_an_ended_loop_leaves_behind_harms_nobody_in_the_next(redis_server: EmbeddedRedis, namespace: str) -> None:
+def test_what_an_ended_loop_leaves_behind_harms_nobody_in_the_next(
+    redis_server: EmbeddedRedis, proxy: TcpProxy, namespace: str
+) -> None:
     """Its task is collected at some time, which ends it; what waits then is of the next loop."""
-    rmq = AsyncRMQ(redis_server.url, namespace)
+    rmq = AsyncRMQ(proxy.url(redis_server.url), namespace)
 
     async def left() -> list[asyncio.Task[Any]]:
         await rmq.define(Topic("here", TopicKind.PRIORITY, slots=4))
         tasks = [asyncio.create_task(for_ever(rmq, number)) for number in range(MANY)]
         await wait_until_async(lambda: len(rmq.connection._under_way) == 2, what="both halves to be under way")
+        proxy.stall()
+        await wait_until_async(lambda: len(rmq.connection._under_way) == 2, what="both halves to wait")
+        for _ in range(20):  # they have been written by then
+            await asyncio.sleep(0)
         return tasks
 
     async def next_loop() -> None:
         tasks = [asyncio.create_task(sender(rmq, number)) for number in range(MANY)]
+        await asyncio.sleep(0)  # it is the next loop's from here on
         await wait_until_async(lambda: len(rmq.connection._under_way) == 2, what="both halves to be under way")
         flusher.get_coro().close()
         assert await told(tasks) == {type(None)}
@@ -147,6 +165,7 @@ def test_what_an_ended_loop_leaves_behind_harms_nobody_in_the_next(redis_server:
     tasks = former.run_until_complete(left())
     flusher: Any = rmq.connection._flusher
     former.close()
+    proxy.flow()
     asyncio.run(next_loop())
     for task in (*tasks, flusher):
         task._log_destroy_pending = False  # as it is meant here
