@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -13,7 +13,7 @@ import redis
 from redis.asyncio.cluster import ClusterNode
 from redis.exceptions import NoScriptError
 
-from rmq_core.errors import ConfigurationError, RMQError
+from rmq_core.errors import ConfigurationError, ConnectionLost, RMQError
 from rmq_core.protocol.scripts import Call, Each, Request
 from rmq_core.transport import forks
 from rmq_core.transport.aio_lines import AsyncLines, Write, abandon
@@ -42,11 +42,12 @@ from rmq_core.transport.tasks import end
 CONNECTIONS_AT_ONCE = 50
 """What goes through redis-py has one each; of a thousand coroutines that wake up together the others wait."""
 
-
 SHARED_MIN = 16
 """So many calls that were answered together go on in two halves."""
 TOGETHER_S = 1.0
 """After so long a connection is given back, which may have to be made anew."""
+
+ENDED = "the client was closed, or its event loop ended, before the server answered"
 
 
 class _Asked:
@@ -83,6 +84,7 @@ class AsyncConnection:
         self.retry_for_ms = retry_for_ms
         self._client = client
         self._given = client is not None
+        self._closings = 0
         self._loop: asyncio.AbstractEventLoop | None = None
         self._start()
         forks.follow(self)
@@ -140,7 +142,7 @@ class AsyncConnection:
         if self._loop is not loop:
             self._here()
         if self._given:
-            replies: list[Any] = await self._plain(requests)
+            replies: list[Any] = await self._cancellable(requests)
         elif scripted(requests):
             replies = await self._direct(requests, loop)  # type: ignore[arg-type]
         elif self.target.is_cluster:
@@ -192,21 +194,25 @@ class AsyncConnection:
         return asked.future
 
     async def _flush(self) -> None:
-        asked: list[_Asked] = []
+        under_way = self._under_way
         try:
             while self._pending or self._waiting:
-                asked = await self._due()
                 try:
-                    await self._bring(asked)
+                    await self._bring(await self._due())
                 except RMQError as error:
-                    for each in (*asked, *self._written()):
+                    for each in self._written():
                         each.fail(error)
         except BaseException as error:
-            failure = lost(error)
-            for each in (*asked, *self._written(), *self._pending, *self._waiting):
-                each.fail(failure)
-            self._pending, self._waiting = [], []
+            if self._under_way is under_way:  # else what waits is of another event loop: this one has ended
+                self._give_up(error)
             raise
+
+    def _give_up(self, error: BaseException) -> None:
+        """Tells everybody."""
+        failure = ConnectionLost(ENDED) if isinstance(error, asyncio.CancelledError) else lost(error)
+        for each in (*self._written(), *self._pending, *self._waiting):
+            each.fail(failure)
+        self._pending, self._waiting = [], []
 
     def _written(self) -> list[_Asked]:
         """What is under way, and is not from now on."""
@@ -240,14 +246,15 @@ class AsyncConnection:
                 continue
 
     async def _bring(self, asked: list[_Asked]) -> None:
+        """Brings this to the server, and what is written behind it; all of that is under way until it is judged."""
         steps: Attempt | None = None
         answers: Answers | None = None
+        self._under_way.append(asked)
         if not self.target.is_cluster and _simple(asked):
-            self._under_way.append(asked)
             self._until = time.monotonic() + TOGETHER_S
             replies = await self._lines.one(self._line, None, _packed(asked), self._answered)
             answers = {None: replies}
-            asked = self._written()
+            asked = [each for some in self._under_way for each in some]
             if not asked:
                 return
         jobs = []
@@ -258,7 +265,7 @@ class AsyncConnection:
             steps = attempt(jobs, self._routes)
             next(steps)
         await self._try(jobs, steps, answers)
-        for each, job in zip(asked, jobs, strict=True):
+        for each, job in zip(self._written(), jobs, strict=True):
             self._judge(each, job)
 
     async def _answered(self, replies: list[Any], write: Write) -> bool:
@@ -268,18 +275,26 @@ class AsyncConnection:
         if not healthy(replies):
             return False
         asked = self._under_way.popleft()
-        at, half = 0, len(asked) // 2 if len(asked) >= SHARED_MIN and not self._under_way else 0
-        for some in (asked[:half], asked[half:]) if half else (asked,):
-            for each in some:
-                each.answer(replies[at : at + len(each.calls)])
-                at += len(each.calls)
-            await asyncio.sleep(0)
-            pending = self._pending
-            if pending and _simple(pending) and time.monotonic() < self._until:
-                self._pending = []
-                self._under_way.append(pending)
-                await write(_packed(pending))
+        half = len(asked) // 2 if len(asked) >= SHARED_MIN and not self._under_way else 0
+        at = _tell(asked[:half], replies, 0)
+        try:
+            if half:
+                await self._go_on(write)
+        except (Exception, asyncio.CancelledError):  # whatever comes of that: these have been answered
+            _tell(asked[half:], replies, at)
+            raise
+        _tell(asked[half:], replies, at)
+        await self._go_on(write)
         return True
+
+    async def _go_on(self, write: Write) -> None:
+        """Writes what those ask for who have just been answered."""
+        await asyncio.sleep(0)
+        pending = self._pending
+        if pending and _simple(pending) and time.monotonic() < self._until:
+            self._pending = []
+            self._under_way.append(pending)
+            await write(_packed(pending))
 
     async def _try(self, jobs: list[Job], steps: Attempt | None, answers: Answers | None) -> None:
         try:
@@ -338,7 +353,7 @@ class AsyncConnection:
         task = asyncio.current_task()
         asked_before = task.cancelling() if task else 0
         replies = await self._plain(requests)
-        # redis-py swallows a cancellation that meets a connection being made.
+        # redis-py swallows a cancellation that meets a connection being made, or the end of a write.
         if task and task.cancelling() > asked_before:
             raise asyncio.CancelledError
         return replies
@@ -347,10 +362,13 @@ class AsyncConnection:
         replies = Replies([None] * len(requests))
         left = list(range(len(requests)))
         tries = pauses(self.retry_for_ms / 1000)
+        closings = self._closings
         while True:
             trouble: Any = None
             try:
                 async with self._turns:
+                    if self._closings != closings:
+                        raise ConnectionLost(ENDED)
                     await self._prepare()
                     if self.target.is_cluster and for_masters(requests):
                         return Replies([await ask_async(self.client, command(requests[0]))])
@@ -395,23 +413,42 @@ class AsyncConnection:
         return client.pubsub(ignore_subscribe_messages=True)
 
     async def close(self) -> None:
-        """Closes what this object opened; what is still under way fails."""
+        """Closes what this object opened; what is still under way fails. It opens anew for whoever asks after that."""
         if self._loop is not None and self._loop is not asyncio.get_running_loop() and not self._loop.is_running():
             self._leave()
-        if self._flusher is not None:  # else it would connect once more
-            await end(self._flusher)
-            self._flusher = None
-        if self._client is not None and not self._given:
-            for node in self._nodes.values():
-                await node.disconnect()
-            self._nodes.clear()
-            for client in opened_with(self._client):
-                await client.aclose()
-            self._client = None
+        opened, flusher = self._taken_out(), self._flusher
+        try:
+            if flusher is not None:  # else it would connect once more
+                await end(flusher)
+                if self._flusher is flusher:  # a later one is of those who were told, and have asked again at once
+                    opened += self._taken_out()
+                    self._give_up(asyncio.CancelledError())  # a task that is cancelled before it has begun never does
+        finally:
+            for close in opened:
+                await close()
+
+    def _taken_out(self) -> list[Callable[[], Awaitable[Any]]]:
+        """Parts from what was opened: how to close it."""
+        if self._client is None or self._given:
+            return []
+        self._closings += 1
+        closers = [node.disconnect for node in self._nodes.values()]
+        closers += [client.aclose for client in opened_with(self._client)]
+        self._client = None
+        self._nodes.clear()
+        return closers
 
 
 def _simple(asked: list[_Asked]) -> bool:
     return all(each.job is None and type(each.calls) is not Ordered for each in asked)
+
+
+def _tell(asked: list[_Asked], replies: list[Any], at: int) -> int:
+    """Hands out the replies from there on; where those of the next ones begin."""
+    for each in asked:
+        each.answer(replies[at : at + len(each.calls)])
+        at += len(each.calls)
+    return at
 
 
 def _packed(asked: list[_Asked]) -> Packed:

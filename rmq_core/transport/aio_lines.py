@@ -89,12 +89,15 @@ class AsyncLines:
 async def _converse(pool: Any, connection: Any, packed: Packed, replies: list[Any], answered: Answered | None) -> None:
     """Leaves in ``replies`` those that ``answered`` did not take."""
     under_way: deque[tuple[int, float]] = deque()
+    task = asyncio.current_task()
 
     async def write(packed: Packed) -> None:
         if under_way and not connection.is_connected:
             raise redis.ConnectionError("the connection was closed")  # a new one would know of nothing under way
         under_way.append((packed.commands, time.monotonic()))
         await connection.send_packed_command([packed.data], check_health=len(under_way) == 1)
+        if task is not None and task.cancelling():  # redis-py swallows one that meets the end of a write
+            raise asyncio.CancelledError
 
     await write(packed)
     count = 0

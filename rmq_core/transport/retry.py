@@ -55,6 +55,12 @@ _TRANSIENT_CODES = {
 """The same, among the replies redis-py has no class for, and what they mean."""
 
 
+_DEMOTED_IN_SCRIPT = "-READONLY You can't write"
+"""So says Redis before 7 of a replica, from inside a script, in an error that begins with other words. Nothing was
+done: it is the first write that is refused.
+"""
+
+
 def pauses(budget_s: float) -> Iterator[float]:
     """Growing, jittered pauses until the budget is spent; then the caller gives up."""
     deadline = time.monotonic() + budget_s
@@ -72,7 +78,10 @@ def transient(error: object) -> bool:
         return "not enabled" not in str(error)
     if isinstance(error, TRANSIENT):
         return True
-    return isinstance(error, ResponseError) and str(error).partition(" ")[0] in _TRANSIENT_CODES
+    if not isinstance(error, ResponseError):
+        return False
+    said = str(error)
+    return said.partition(" ")[0] in _TRANSIENT_CODES or _DEMOTED_IN_SCRIPT in said
 
 
 def lost(error: BaseException) -> ConnectionLost:
