@@ -23,7 +23,6 @@ from console.models.tokens import check_name
 from console.site import site
 from console.usecases import people
 
-
 NAMES = ("name", "first_name", "last_name")
 """What pages show as it was typed; who signs in has a stricter one."""
 
