@@ -43,6 +43,19 @@ def test_a_narrow_page_does_not_scroll_sideways(open_page: Open, queue: Queue, t
     assert page.evaluate(STICKS_OUT) <= 0
 
 
+ADDED = ["auth/user", "auth/group", "console/alertrule", "console/alertreceiver", "console/apitoken", "console/topicscope"]
+
+
+@pytest.mark.parametrize("model", ADDED)
+def test_a_form_of_the_administration_does_not_scroll_sideways(open_page: Open, model: str) -> None:
+    """Of the users the one that exists: it has more fields than a new one."""
+    page = open_page("/admin/auth/user/1/change/" if model == "auth/user" else f"/admin/{model}/add/", "admin")
+    expect(page.locator(".selector" if model.startswith("auth") else "form[id$=_form]").first).to_be_visible()
+    for size in (USUAL, NARROW, WIDE):
+        page.set_viewport_size(size)  # type: ignore[arg-type]
+        assert page.evaluate(STICKS_OUT) <= 0, size
+
+
 def test_tabs_begin_where_the_name_begins_at_any_width(open_page: Open, topic: str) -> None:
     page = open_page(f"/topics/{topic}/", viewport=NARROW)
     for size in (NARROW, USUAL, WIDE):
