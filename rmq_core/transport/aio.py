@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager
 from itertools import groupby
 from typing import Any
 
@@ -17,20 +18,18 @@ from rmq_core.errors import ConfigurationError, ConnectionLost, RMQError
 from rmq_core.protocol.scripts import Call, Each, Request
 from rmq_core.transport import forks
 from rmq_core.transport.aio_lines import AsyncLines, Write, abandon
+from rmq_core.transport.asked import Asked, packed, simple, tell
 from rmq_core.transport.exchange import Answers, Attempt, Group, Job, attempt
 from rmq_core.transport.masters import ask_async, for_masters
 from rmq_core.transport.nodes import ClusterRoutes, Line, Routes
 from rmq_core.transport.redis_url import RedisURL, opened_with
 from rmq_core.transport.retry import (
     RETRY_FOR_MS,
-    Ordered,
-    Packed,
     Replies,
     command,
     first_error,
     healthy,
     lost,
-    pack,
     pauses,
     refused,
     reply_or_error,
@@ -48,28 +47,6 @@ TOGETHER_S = 1.0
 """After so long a connection is given back, which may have to be made anew."""
 
 ENDED = "the client was closed, or its event loop ended, before the server answered"
-
-
-class _Asked:
-    """Calls that somebody awaits."""
-
-    __slots__ = ("again_at", "calls", "future", "job", "packed", "tries")
-
-    def __init__(self, calls: Sequence[Call], future: asyncio.Future[list[Any]]) -> None:
-        self.calls = calls
-        self.packed = pack(calls)  # here, so that a bad argument fails nobody else
-        self.future = future
-        self.job: Job | None = None
-        self.tries: Iterator[float] | None = None
-        self.again_at = 0.0
-
-    def answer(self, replies: list[Any]) -> None:
-        if not self.future.done():
-            self.future.set_result(replies)
-
-    def fail(self, error: BaseException) -> None:
-        if not self.future.done():
-            self.future.set_exception(error)
 
 
 class AsyncConnection:
@@ -90,9 +67,9 @@ class AsyncConnection:
         forks.follow(self)
 
     def _start(self) -> None:
-        self._pending: list[_Asked] = []
-        self._waiting: list[_Asked] = []  # for another try
-        self._under_way: deque[list[_Asked]] = deque()  # one written behind the other
+        self._pending: list[Asked] = []
+        self._waiting: list[Asked] = []  # for another try
+        self._under_way: deque[list[Asked]] = deque()  # one written behind the other
         self._until = 0.0
         self._flusher: asyncio.Task[None] | None = None
         self._new = asyncio.Event()
@@ -185,7 +162,7 @@ class AsyncConnection:
     # -- scripts: one line to each server, as few writes as can be
 
     def _direct(self, calls: Sequence[Call], loop: asyncio.AbstractEventLoop) -> asyncio.Future[list[Any]]:
-        asked = _Asked(calls, loop.create_future())
+        asked = Asked(calls, loop.create_future())
         self._pending.append(asked)
         if self._flusher is None or self._flusher.done():
             self._flusher = loop.create_task(self._flush())
@@ -214,13 +191,13 @@ class AsyncConnection:
             each.fail(failure)
         self._pending, self._waiting = [], []
 
-    def _written(self) -> list[_Asked]:
+    def _written(self) -> list[Asked]:
         """What is under way, and is not from now on."""
         written = [each for some in self._under_way for each in some]
         self._under_way.clear()
         return written
 
-    async def _due(self) -> list[_Asked]:
+    async def _due(self) -> list[Asked]:
         """What is to be done now; there is something that waits."""
         while True:
             now = time.monotonic()
@@ -245,14 +222,14 @@ class AsyncConnection:
             except TimeoutError:
                 continue
 
-    async def _bring(self, asked: list[_Asked]) -> None:
+    async def _bring(self, asked: list[Asked]) -> None:
         """Brings this to the server, and what is written behind it; all of that is under way until it is judged."""
         steps: Attempt | None = None
         answers: Answers | None = None
         self._under_way.append(asked)
-        if not self.target.is_cluster and _simple(asked):
+        if not self.target.is_cluster and simple(asked):
             self._until = time.monotonic() + TOGETHER_S
-            replies = await self._lines.one(self._line, None, _packed(asked), self._answered)
+            replies = await self._lines.one(self._line, None, packed(asked), self._answered)
             answers = {None: replies}
             asked = [each for some in self._under_way for each in some]
             if not asked:
@@ -276,14 +253,14 @@ class AsyncConnection:
             return False
         asked = self._under_way.popleft()
         half = len(asked) // 2 if len(asked) >= SHARED_MIN and not self._under_way else 0
-        at = _tell(asked[:half], replies, 0)
+        at = tell(asked[:half], replies, 0)
         try:
             if half:
                 await self._go_on(write)
         except (Exception, asyncio.CancelledError):  # whatever comes of that: these have been answered
-            _tell(asked[half:], replies, at)
+            tell(asked[half:], replies, at)
             raise
-        _tell(asked[half:], replies, at)
+        tell(asked[half:], replies, at)
         await self._go_on(write)
         return True
 
@@ -291,15 +268,15 @@ class AsyncConnection:
         """Writes what those ask for who have just been answered."""
         await asyncio.sleep(0)
         pending = self._pending
-        if pending and _simple(pending) and time.monotonic() < self._until:
+        if pending and simple(pending) and time.monotonic() < self._until:
             self._pending = []
             self._under_way.append(pending)
-            await write(_packed(pending))
+            await write(packed(pending))
 
     async def _try(self, jobs: list[Job], steps: Attempt | None, answers: Answers | None) -> None:
         try:
             if steps is None or answers is None:
-                await self._prepare()
+                await self._prepare(self.client)
                 steps = attempt(jobs, self._routes)
                 plan = next(steps)
             else:
@@ -312,7 +289,7 @@ class AsyncConnection:
             for job in jobs:
                 job.trouble = error
 
-    def _judge(self, asked: _Asked, job: Job) -> None:
+    def _judge(self, asked: Asked, job: Job) -> None:
         if job.done:
             asked.answer(job.replies)
             return
@@ -329,8 +306,7 @@ class AsyncConnection:
                 return
         self._waiting.append(asked)
 
-    async def _prepare(self) -> None:
-        client = self.client
+    async def _prepare(self, client: Any) -> None:
         if isinstance(self._routes, ClusterRoutes):
             await client.initialize()
             if self._routes.doubtful and self._routes.nodes is not None:
@@ -366,18 +342,15 @@ class AsyncConnection:
         while True:
             trouble: Any = None
             try:
-                async with self._turns:
-                    if self._closings != closings:
-                        raise ConnectionLost(ENDED)
-                    await self._prepare()
+                async with self._turns, self._opened(closings) as client:
                     if self.target.is_cluster and for_masters(requests):
-                        return Replies([await ask_async(self.client, command(requests[0]))])
-                    found = await self._execute([command(requests[position]) for position in left])
+                        return Replies([await ask_async(client, command(requests[0]))])
+                    found = await self._execute(client, [command(requests[position]) for position in left])
                     for number, position in enumerate(left):
                         request = requests[position]
                         if isinstance(found[number], NoScriptError) and isinstance(request, Call):
                             replies.reordered = True
-                            (found[number],) = await self._execute([request.by_text()])
+                            (found[number],) = await self._execute(client, [request.by_text()])
             except (redis.RedisError, redis.RedisClusterException, OSError) as error:
                 trouble, replies.replayed = error, True
                 self._routes.doubt()
@@ -391,13 +364,29 @@ class AsyncConnection:
             replies.reordered = True
             await asyncio.sleep(_pause(tries, trouble))
 
-    async def _execute(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
+    @asynccontextmanager
+    async def _opened(self, closings: int) -> AsyncIterator[Any]:
+        """The client, unless it has been closed since. Raises `ConnectionLost` then."""
+        if self._closings != closings:
+            raise ConnectionLost(ENDED)
+        client = self.client
+        try:
+            await self._prepare(client)
+            yield client
+        finally:
+            if self._closings != closings:
+                for each in opened_with(client):  # it may have connected after it was closed
+                    await each.aclose()
+        if self._closings != closings:
+            raise ConnectionLost(ENDED)
+
+    async def _execute(self, client: Any, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
         if len(commands) == 1:
             try:
-                return [await self.client.execute_command(*commands[0])]
+                return [await client.execute_command(*commands[0])]
             except redis.ResponseError as error:
                 return [error]
-        pipeline = self.client.pipeline() if self.target.is_cluster else self.client.pipeline(transaction=False)
+        pipeline = client.pipeline() if self.target.is_cluster else client.pipeline(transaction=False)
         for each in commands:
             pipeline.execute_command(*each)
         return list(await pipeline.execute(raise_on_error=False))
@@ -437,22 +426,6 @@ class AsyncConnection:
         self._client = None
         self._nodes.clear()
         return closers
-
-
-def _simple(asked: list[_Asked]) -> bool:
-    return all(each.job is None and type(each.calls) is not Ordered for each in asked)
-
-
-def _tell(asked: list[_Asked], replies: list[Any], at: int) -> int:
-    """Hands out the replies from there on; where those of the next ones begin."""
-    for each in asked:
-        each.answer(replies[at : at + len(each.calls)])
-        at += len(each.calls)
-    return at
-
-
-def _packed(asked: list[_Asked]) -> Packed:
-    return Packed(b"".join([each.packed for each in asked]), sum([len(each.calls) for each in asked]))
 
 
 def _pause(tries: Iterator[float], error: Exception) -> float:

@@ -43,7 +43,14 @@ def test_a_narrow_page_does_not_scroll_sideways(open_page: Open, queue: Queue, t
     assert page.evaluate(STICKS_OUT) <= 0
 
 
-ADDED = ["auth/user", "auth/group", "console/alertrule", "console/alertreceiver", "console/apitoken", "console/topicscope"]
+ADDED = [
+    "auth/user",
+    "auth/group",
+    "console/alertrule",
+    "console/alertreceiver",
+    "console/apitoken",
+    "console/topicscope",
+]
 
 
 @pytest.mark.parametrize("model", ADDED)
