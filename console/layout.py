@@ -25,7 +25,12 @@ _OURS: dict[str, Any] = {
         {"rel": "icon", "type": "image/svg+xml", "href": navigation.favicon},
     ],
     "STYLES": [navigation.stylesheet],
-    "SCRIPTS": [navigation.texts_script, navigation.layout_script, navigation.release_script],
+    "SCRIPTS": [
+        navigation.texts_script,
+        navigation.layout_script,
+        navigation.release_script,
+        navigation.admin_form_script,
+    ],
     "COLORS": {
         "primary": {
             "50": "oklch(97% .014 254.6)",

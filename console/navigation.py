@@ -177,6 +177,10 @@ def release_script(request: HttpRequest) -> str:
     return static("console/js/release.js")
 
 
+def admin_form_script(request: HttpRequest) -> str:
+    return static("console/js/adminform.js")
+
+
 def favicon(request: HttpRequest) -> str:
     return static("console/img/icon.svg")
 

@@ -26,7 +26,7 @@ NOT_COPIED = {
     "topics/firststeps.js": "two requests; the code for both stands below the button",
 }
 FETCH = re.compile(r"(?<!async )(?<![\w.])fetch\(")
-FETCHES = {API, "release.js", "pages/screen.js", "pages/alertpreview.js"}
+FETCHES = {API, "release.js", "adminform.js", "pages/screen.js", "pages/alertpreview.js"}
 """Those beside the first only look."""
 TEXT = re.compile(r"""//[^\n]*|/\*.*?\*/|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'""", re.DOTALL)
 IMPORTED = re.compile(r'^import \{([^}]*)\} from "([^"]*)"', re.M)
