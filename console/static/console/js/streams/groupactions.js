@@ -196,12 +196,11 @@ export function claimDialog(group, member, onDone) {
 
 /** What a deletion forgets, then the last click. */
 export async function deleteDialog(/** @type {Of} */ group, /** @type {() => void} */ onDone) {
+  const path = groupPath(group.group);
   const about = aboutThis(group);
-  const remove = (/** @type {Record<string, any>} */ query) =>
-    once("DELETE", groupPath(group.group), query, undefined, about);
   try {
     /** @type {Api.Plan} */
-    const plan = await remove({ validate_only: true });
+    const plan = await once("DELETE", path, { validate_only: true }, undefined, about);
     const held = (plan.lines[0].count ?? 0) > 0;
     planDialog({
       title: fill(gettext("Delete the group %(group)s?"), { group: group.name }),
@@ -210,7 +209,7 @@ export async function deleteDialog(/** @type {Of} */ group, /** @type {() => voi
       danger: true,
       confirmWord: held ? group.name : null,
       submit: async ({ reason, confirm }) => {
-        await remove({ reason, force: held, confirm });
+        await once("DELETE", path, { reason, force: held, confirm }, undefined, about);
         toast(fill(gettext("The group %(group)s is deleted."), { group: group.group }), "success");
         onDone();
       },
