@@ -50,6 +50,7 @@ class AsyncLines:
     ) -> list[Any] | Failed:
         """An exchange with one server; the replies that ``answered`` did not take. Raises `ConfigurationError`."""
         sent = False
+        began = time.monotonic()  # also to connect to a server that hangs takes long
         replies: list[Any] = []
         try:
             pool = lender(line)
@@ -62,7 +63,7 @@ class AsyncLines:
                 if not connection.is_connected:
                     await connection.connect()
                 sent = True
-                await _converse(pool, connection, packed, replies, answered)
+                await _converse(pool, connection, packed, began, replies, answered)
             except BaseException:
                 await connection.disconnect(nowait=True)
                 raise
@@ -86,26 +87,28 @@ class AsyncLines:
                 await pool.get_master_address()  # which hangs up on the former one
 
 
-async def _converse(pool: Any, connection: Any, packed: Packed, replies: list[Any], answered: Answered | None) -> None:
-    """Leaves in ``replies`` those that ``answered`` did not take."""
+async def _converse(
+    pool: Any, connection: Any, packed: Packed, began: float, replies: list[Any], answered: Answered | None
+) -> None:
+    """Leaves in ``replies`` those that ``answered`` did not take; ``began``: when the first commands set out."""
     under_way: deque[tuple[int, float]] = deque()
     task = asyncio.current_task()
 
-    async def write(packed: Packed) -> None:
+    async def write(packed: Packed, since: float | None = None) -> None:
         if under_way and not connection.is_connected:
             raise redis.ConnectionError("the connection was closed")  # a new one would know of nothing under way
-        under_way.append((packed.commands, time.monotonic()))
+        under_way.append((packed.commands, time.monotonic() if since is None else since))
         await connection.send_packed_command([packed.data], check_health=len(under_way) == 1)
         if task is not None and task.cancelling():  # redis-py swallows one that meets the end of a write
             raise asyncio.CancelledError
 
-    await write(packed)
+    await write(packed, began)
     count = 0
     while under_way:
-        commands, began = under_way[0]
+        commands, since = under_way[0]
         count += commands
         await _read(connection, count, replies)
-        if time.monotonic() - began > ASK_AGAIN_S:
+        if time.monotonic() - since > ASK_AGAIN_S:
             await _still_master(pool, connection)
         under_way.popleft()
         if answered is not None and await answered(replies, write):

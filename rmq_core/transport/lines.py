@@ -44,10 +44,11 @@ class Lines:
 
     def borrow(self, line: Line, pool: Any) -> Any:
         """A connection for one exchange; give it back afterwards. Raises what connecting raises."""
+        began = time.monotonic()
         try:
             connection, since = self._free[line].pop()
         except (KeyError, IndexError):
-            return pool.get_connection()
+            connection, since = pool.get_connection(), began
         try:
             known = getattr(pool, "master_address", None)
             if known is not None and known != (connection.host, connection.port):
@@ -56,6 +57,8 @@ class Lines:
                 _look_at(connection, pool)
             if not connection.is_connected:
                 connection.connect()  # never by itself: with Sentinel, only this asks who is the master now
+            if time.monotonic() - began > ASK_AGAIN_S:
+                _refuse_former_master(connection, pool)
         except BaseException:
             connection.disconnect()
             self.give_back(line, connection)
@@ -178,6 +181,12 @@ def _response(connection: Any) -> Any:
             if time.monotonic() - began > ASK_AGAIN_S and _succeeded(connection, pool):
                 raise redis.ConnectionError("another server became master before this one answered")
             return reply
+
+
+def _refuse_former_master(connection: Any, pool: Any) -> None:
+    """Raises `redis.ConnectionError` for one that was asleep while it was connected to: it accepts what it will forget."""
+    if hasattr(pool, "get_master_address") and _succeeded(connection, pool):
+        raise redis.ConnectionError("another server became master while this one was connected to")
 
 
 def _look_at(connection: Any, pool: Any) -> None:

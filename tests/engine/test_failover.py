@@ -83,11 +83,17 @@ async def test_the_master_is_killed_and_comes_back_as_a_replica(bench: Bench, se
     assert len(await bench.drain()) == 20
 
 
-async def test_a_master_that_hangs_and_wakes_up_gets_nothing(bench: Bench, service: EmbeddedSentinel) -> None:
+@pytest.mark.parametrize("connected", [True, False], ids=["connected", "to be connected to"])
+async def test_a_master_that_hangs_and_wakes_up_gets_nothing(
+    bench: Bench, service: EmbeddedSentinel, connected: bool
+) -> None:
     """When it wakes up it still takes itself for the master, and forgets what it was given once it is told."""
     await send(bench, *"abcdefgh")
     await replicated(bench, service, 8)
     old = service.master()
+    if not connected:
+        with old.client() as client:
+            client.client_kill_filter(_type="normal", skipme=True)
     old.pause()
     try:
         sending = asyncio.create_task(send(bench, "under way"))
