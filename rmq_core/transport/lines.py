@@ -184,7 +184,7 @@ def _response(connection: Any) -> Any:
 
 
 def _refuse_former_master(connection: Any, pool: Any) -> None:
-    """Raises `redis.ConnectionError` for one that was asleep when it was connected to: it accepts what it will forget."""
+    """Raises `redis.ConnectionError` for one that was asleep meanwhile: it accepts what it will forget."""
     if hasattr(pool, "get_master_address") and _succeeded(connection, pool):
         raise redis.ConnectionError("another server became master while this one was connected to")
 
