@@ -14,6 +14,7 @@ from tests.engine.clock import ClockedRedis
 from tests.engine.ledgers import assert_ledger_balances
 from tests.support.keys import remove_keys_of
 from tests.support.profiles import load_profile
+from tests.support.proxy import TcpProxy
 
 load_profile()
 
@@ -25,6 +26,13 @@ def fake_server() -> fakeredis.FakeServer:
     with fakeredis.FakeRedis(server=server) as client:
         keep_compiled(client.connection_pool.get_connection().get_socket())
     return server
+
+
+@pytest.fixture
+def proxy(redis_server: EmbeddedRedis) -> Iterator[TcpProxy]:
+    """Between a client and the server; it breaks connections on request."""
+    with TcpProxy(redis_server.port) as proxy:
+        yield proxy
 
 
 @pytest.fixture

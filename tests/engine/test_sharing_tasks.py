@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -19,12 +19,6 @@ from tests.support.waiting import wait_until_async
 
 MANY = 100
 FAR_MS = 4_000_000_000_000
-
-
-@pytest.fixture
-def proxy(redis_server: EmbeddedRedis) -> Iterator[TcpProxy]:
-    with TcpProxy(redis_server.port) as proxy:
-        yield proxy
 
 
 @pytest.fixture(params=["redis", pytest.param("cluster", marks=pytest.mark.cluster)])

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from functools import partial
 from typing import Any
 
@@ -22,12 +22,6 @@ from tests.support.waiting import wait_until_async
 MANY = 100
 EACH = 20
 FAR_MS = 4_000_000_000_000
-
-
-@pytest.fixture
-def proxy(redis_server: EmbeddedRedis) -> Iterator[TcpProxy]:
-    with TcpProxy(redis_server.port) as proxy:
-        yield proxy
 
 
 @pytest.fixture

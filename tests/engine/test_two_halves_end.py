@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -20,12 +20,6 @@ from tests.support.waiting import wait_until_async
 MANY = 100
 EACH = 20
 HANGS_S = 30
-
-
-@pytest.fixture
-def proxy(redis_server: EmbeddedRedis) -> Iterator[TcpProxy]:
-    with TcpProxy(redis_server.port) as proxy:
-        yield proxy
 
 
 @pytest.fixture
@@ -75,7 +69,7 @@ async def test_a_line_that_is_cut_between_the_halves_forgets_none(
 
 
 async def test_who_asks_again_while_the_client_is_closed_has_replies_of_its_own(rmq: AsyncRMQ) -> None:
-    """What was asked for anew stood in line with what was being ended."""
+    """What was asked for anew was mixed with what was being ended."""
     ended = asyncio.Event()
     rounds = 0
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from hashlib import sha1
@@ -21,12 +21,6 @@ from rmq_core.transport.retry import Ordered
 from tests.engine.conformance.bench import Bench, open_bench
 from tests.support.proxy import TcpProxy
 from tests.support.waiting import wait_until_async
-
-
-@pytest.fixture
-def proxy(redis_server: EmbeddedRedis) -> Iterator[TcpProxy]:
-    with TcpProxy(redis_server.port) as proxy:
-        yield proxy
 
 
 @pytest.fixture(params=["sync", "async"])
