@@ -67,6 +67,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.timeout(LIMIT_S))
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_teardown(item: pytest.Function) -> None:
+    """Pages close before any fixture takes away what they show."""
+    if isinstance(contexts := item.funcargs.get("contexts"), Contexts):
+        contexts.close()
+
+
 @pytest.fixture(scope="package")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     with Stack(tmp_path_factory.mktemp("browser") / "data", "--shared") as stack:
@@ -108,15 +115,9 @@ def browser(running: Callable[[], Browser]) -> Browser:
 
 
 @pytest.fixture(scope="package")
-def profiles(running: Callable[[], Browser]) -> Contexts:
+def contexts(running: Callable[[], Browser]) -> Contexts:
+    """What is open; a test that takes away what a page shows closes it first."""
     return Contexts()
-
-
-@pytest.fixture
-def contexts(profiles: Contexts) -> Iterator[Contexts]:
-    """What is open; whoever takes away what a page shows closes it first."""
-    yield profiles
-    profiles.close()
 
 
 @pytest.fixture
@@ -137,7 +138,6 @@ def open_page(stack: Stack, browser: Browser, contexts: Contexts) -> Iterator[Ca
         return page
 
     yield open_as
-    contexts.close()
     assert not problems, problems
 
 

@@ -10,7 +10,6 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from console.config.environment import BASE_DIR
-from tests.console.browser.contexts import Contexts
 from tests.console.conftest import Queue
 from tests.console.stack import Stack
 
@@ -140,12 +139,11 @@ def test_how_many_a_requeue_would_hit_how_long_it_takes_and_whether_it_worked(
 
 
 @pytest.fixture
-def mute(queue: Queue, contexts: Contexts) -> Iterator[None]:
+def mute(queue: Queue) -> Iterator[None]:
     """A worker that was heard of two minutes ago."""
     raw, workers = queue.client.connection.client, queue.client.keyspace.workers
     raw.hset(workers, "mute", json.dumps(MUTE | {"seen_ms": queue.inspector.now_ms() - SILENT_MS}))
     yield
-    contexts.close()
     raw.hdel(workers, "mute")
 
 

@@ -15,7 +15,6 @@ from playwright.sync_api import Locator, Page, expect
 from rmq_core import TopicKind
 from rmq_core.model.route import Route, Target
 from tests.console.alerts.test_delivering import Hook
-from tests.console.browser.contexts import Contexts
 from tests.console.browser.test_keyboard import tab_to
 from tests.console.browser.test_layout import STICKS_OUT
 from tests.console.browser.test_operations import delayed
@@ -61,11 +60,10 @@ def hook() -> Iterator[Hook]:
 
 
 @pytest.fixture
-def rows(stack: Stack, hook: Hook, contexts: Contexts) -> Iterator[dict[str, str]]:
+def rows(stack: Stack, hook: Hook) -> Iterator[dict[str, str]]:
     """The keys of a row of each kind, and the secret of a token."""
     found: dict[str, str] = json.loads(stack.manage(MAKE.replace("ADDRESS", hook.address)))
     yield found
-    contexts.close()
     stack.manage(UNMAKE.format(**found))
 
 

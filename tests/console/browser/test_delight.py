@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from tests.console.browser.contexts import Contexts
 from tests.console.conftest import Queue
 
 Open = Callable[..., Page]
@@ -29,9 +28,8 @@ def as_if_empty(route: Route) -> None:
 
 
 @pytest.fixture
-def hello(queue: Queue, contexts: Contexts) -> Any:
+def hello(queue: Queue) -> Any:
     yield "hello"
-    contexts.close()
     queue.control.delete_topic("hello", force=True)
 
 

@@ -95,7 +95,7 @@ class Turns:
 
 
 @pytest.fixture
-def full(queue: Queue, contexts: Contexts) -> Iterator[None]:
+def full(queue: Queue) -> Iterator[None]:
     """The topic; the large tenant was there first."""
     weights = f"{TRIPLE}=3"
     about = Topic(TOPIC, TopicKind.PRIORITY, slots=1, fair=True, tenant_weights=weights, visibility_timeout_ms=600_000)
@@ -103,7 +103,6 @@ def full(queue: Queue, contexts: Contexts) -> Iterator[None]:
     for tenant, number in SENT.items():
         queue.client.send_many(TOPIC, [PriorityMessage(f"{tenant[:3]}{n}", 100, tenant=tenant) for n in range(number)])
     yield
-    contexts.close()
     queue.control.delete_topic(TOPIC, force=True)
 
 

@@ -8,7 +8,6 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from rmq_core import Topic
-from tests.console.browser.contexts import Contexts
 from tests.console.browser.group_program import main
 from tests.console.conftest import Queue
 from tests.console.stack import Stack
@@ -20,7 +19,7 @@ N = 200
 
 
 @pytest.fixture
-def members(queue: Queue, stack: Stack, contexts: Contexts) -> Iterator[dict[str, Program]]:
+def members(queue: Queue, stack: Stack) -> Iterator[dict[str, Program]]:
     """Two workers of both groups; nothing comes back by its timeout."""
     queue.client.define(Topic(STREAM, "stream", slots=8, visibility_timeout_ms=3_600_000))
     found = {each: Program(main, {"url": stack.redis_url, "name": each, "stream": STREAM}) for each in ("ann", "bob")}
@@ -29,7 +28,6 @@ def members(queue: Queue, stack: Stack, contexts: Contexts) -> Iterator[dict[str
     for each in found.values():
         each.kill()
         each.wait()
-    contexts.close()
     queue.client.connection.client.delete(f"{STREAM}-go")
     queue.control.delete_topic(STREAM, force=True)
 

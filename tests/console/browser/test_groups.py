@@ -10,7 +10,6 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from rmq_core import StreamMessage, Topic
-from tests.console.browser.contexts import Contexts
 from tests.console.browser.test_accessible import LOOKS, violations
 from tests.console.conftest import Queue
 from tests.console.stack import Stack
@@ -20,7 +19,7 @@ STREAM = "flight-log"
 
 
 @pytest.fixture
-def stream(queue: Queue, contexts: Contexts) -> Iterator[str]:
+def stream(queue: Queue) -> Iterator[str]:
     """Five entries in two slots, which the group `mail` has read; one it has failed, one `anna` has."""
     client = queue.client
     client.define(Topic(STREAM, "stream", slots=2, max_retries=0, backoff_ms=0))
@@ -34,7 +33,6 @@ def stream(queue: Queue, contexts: Contexts) -> Iterator[str]:
     client.ack([second, third])
     client.take(f"{STREAM}@mail", 1, member="anna")
     yield STREAM
-    contexts.close()
     queue.control.delete_topic(STREAM, force=True)
 
 

@@ -8,7 +8,6 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from rmq_core import PriorityMessage, Topic, TopicKind
-from tests.console.browser.contexts import Contexts
 from tests.console.browser.test_topic import confirm
 from tests.console.conftest import Queue
 from tests.support.waiting import wait_until
@@ -17,12 +16,11 @@ TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 
 
 @pytest.fixture
-def levels(queue: Queue, topic: str, contexts: Contexts) -> Iterator[str]:
+def levels(queue: Queue, topic: str) -> Iterator[str]:
     """A topic in order."""
     name = f"{topic}.levels"
     queue.client.define(Topic(name, TopicKind.PRIORITY, slots=1, in_order=True))
     yield name
-    contexts.close()
     queue.control.delete_topic(name, force=True)
 
 

@@ -10,7 +10,6 @@ from playwright.sync_api import Page, expect
 
 from rmq_core import RMQ, RangeMergeMessage, Topic, TopicKind
 from rmq_core.client.control import Control
-from tests.console.browser.contexts import Contexts
 from tests.console.conftest import Queue
 from tests.console.stack import Stack
 
@@ -24,7 +23,7 @@ def name_of(number: int) -> str:
 
 
 @pytest.fixture(scope="module")
-def defined(stack: Stack) -> Iterator[list[str]]:
+def many(stack: Stack) -> Iterator[list[str]]:
     names = [name_of(number) for number in range(MANY)]
     with RMQ(stack.redis_url) as client:
         for name in names:
@@ -33,12 +32,6 @@ def defined(stack: Stack) -> Iterator[list[str]]:
         control = Control(client)
         for name in names:
             control.delete_topic(name, force=True)
-
-
-@pytest.fixture
-def many(defined: list[str], contexts: Contexts) -> Iterator[list[str]]:
-    yield defined
-    contexts.close()
 
 
 def rows(page: Page) -> int:

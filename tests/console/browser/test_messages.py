@@ -10,7 +10,6 @@ from playwright.sync_api import Page, Route, expect
 
 from rmq_core import FixedTimeMessage, PriorityMessage, Topic, TopicKind
 from tests.console.browser.conftest import forgive
-from tests.console.browser.contexts import Contexts
 from tests.console.browser.test_topic import confirm, tick
 from tests.console.conftest import Queue
 from tests.support.waiting import wait_until
@@ -19,12 +18,11 @@ Open = Callable[..., Page]
 
 
 @pytest.fixture
-def ranked(queue: Queue, topic: str, contexts: Contexts) -> Iterator[str]:
+def ranked(queue: Queue, topic: str) -> Iterator[str]:
     """A priority topic."""
     name = f"{topic}.ranked"
     queue.client.define(Topic(name, TopicKind.PRIORITY, slots=2))
     yield name
-    contexts.close()
     queue.control.delete_topic(name, force=True)
 
 

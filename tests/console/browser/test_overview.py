@@ -14,7 +14,6 @@ import pytest
 from playwright.sync_api import Page, WebSocketRoute, expect
 
 from rmq_core import RangeMergeMessage, Topic, TopicKind
-from tests.console.browser.contexts import Contexts
 from tests.console.conftest import Queue
 from tests.console.stack import Stack
 
@@ -81,14 +80,13 @@ def test_a_problem_leads_to_the_page_that_fixes_it(open_page: Open, queue: Queue
 
 
 @pytest.fixture
-def three(queue: Queue, contexts: Contexts) -> Iterator[list[str]]:
+def three(queue: Queue) -> Iterator[list[str]]:
     names = ["fleet.alpha", "fleet.beta", "zulu"]
     for name in names:
         queue.client.define(Topic(name, TopicKind.RANGE_MERGE, slots=2))
     queue.client.send("fleet.beta", RangeMergeMessage("x", 3_600_000))
     queue.control.pause("zulu")
     yield names
-    contexts.close()
     for name in names:
         queue.control.delete_topic(name, force=True)
 

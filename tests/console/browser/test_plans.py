@@ -11,7 +11,6 @@ from playwright.sync_api import Locator, Page, Route, expect
 
 from rmq_core import FixedTimeMessage, TopicKind
 from tests.console.browser.conftest import forgive
-from tests.console.browser.contexts import Contexts
 from tests.console.browser.test_pressed_again import find_answers, lose_answers
 from tests.console.conftest import Queue
 from tests.console.stack import Stack
@@ -21,14 +20,13 @@ MANY = 1_001
 
 
 @pytest.fixture
-def stream(queue: Queue, contexts: Contexts) -> Iterator[str]:
+def stream(queue: Queue) -> Iterator[str]:
     """With a group, and more entries than its bound."""
     name = queue.topic("planned", TopicKind.STREAM, slots=1)
     queue.client.define_group(name, "mail")
     for number in range(3):
         queue.client.send(name, f"entry {number}")
     yield name
-    contexts.close()
     queue.control.delete_topic(name, force=True)
 
 

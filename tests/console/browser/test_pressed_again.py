@@ -10,7 +10,6 @@ from playwright.sync_api import Page, Request, Route, expect
 
 from rmq_core import TopicKind
 from tests.console.browser.conftest import forgive
-from tests.console.browser.contexts import Contexts
 from tests.console.conftest import Queue
 from tests.console.stack import Stack
 
@@ -33,9 +32,8 @@ def find_answers(page: Page) -> None:
 
 
 @pytest.fixture
-def stream(queue: Queue, contexts: Contexts) -> Iterator[str]:
+def stream(queue: Queue) -> Iterator[str]:
     yield queue.topic("pressed-again", TopicKind.STREAM, slots=1)
-    contexts.close()
     queue.control.delete_topic("pressed-again", force=True)
 
 

@@ -12,7 +12,6 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from rmq_core import FixedTimeMessage, Topic, TopicKind
-from tests.console.browser.contexts import Contexts
 from tests.console.browser.running import RunningWorker
 from tests.console.browser.test_topic import confirm
 from tests.console.conftest import Queue
@@ -78,11 +77,10 @@ def test_whoever_may_not_acknowledge_is_told_why(open_page: Open, queue: Queue, 
 
 
 @pytest.fixture
-def recorded(queue: Queue, contexts: Contexts, topic: str) -> Iterator[str]:
+def recorded(queue: Queue, topic: str) -> Iterator[str]:
     name = f"{topic}.recorded"
     queue.client.define(Topic(name, TopicKind.FIXED_TIME, slots=2, journal="full", max_retries=1, backoff_ms=60_000))
     yield name
-    contexts.close()
     queue.control.delete_topic(name, force=True)
 
 

@@ -9,7 +9,6 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from rmq_core import Topic, TopicKind
-from tests.console.browser.contexts import Contexts
 from tests.console.conftest import Queue
 
 Open = Callable[..., Page]
@@ -17,11 +16,10 @@ NAMES = ["view.alpha", "view.beta", "other-view"]
 
 
 @pytest.fixture
-def topics(queue: Queue, contexts: Contexts) -> Iterator[None]:
+def topics(queue: Queue) -> Iterator[None]:
     for name in NAMES:
         queue.client.define(Topic(name, TopicKind.PRIORITY, slots=2))
     yield
-    contexts.close()
     for name in NAMES:
         queue.control.delete_topic(name, force=True)
 

@@ -9,7 +9,6 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from rmq_core import TopicKind
-from tests.console.browser.contexts import Contexts
 from tests.console.conftest import FAR, Queue
 
 Open = Callable[..., Page]
@@ -32,11 +31,10 @@ def opened(request: pytest.FixtureRequest, open_page: Open) -> Callable[..., Pag
 
 
 @pytest.fixture
-def stream(queue: Queue, contexts: Contexts) -> Iterator[str]:
+def stream(queue: Queue) -> Iterator[str]:
     name = queue.topic("clocked", TopicKind.STREAM, slots=1)
     queue.client.define_group(name, "mail")
     yield name
-    contexts.close()
     queue.control.delete_topic(name, force=True)
 
 
