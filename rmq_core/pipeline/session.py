@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 
 from rmq_core.embedded.java import Java, find_java
 from rmq_core.errors import EmbeddedServerError, PipelineError
-from rmq_core.pipeline import class_cache, java_names, shipping
+from rmq_core.pipeline import class_cache, java_names, local_files, shipping
 from rmq_core.pipeline.java_options import JAVA_OPTIONS, with_collector
 from rmq_core.pipeline.sentences import sentence
 
@@ -69,6 +69,8 @@ _LOCAL_SETTINGS = {
     # What one task would do in a second or two, both cores do in half of that.
     "spark.sql.adaptive.advisoryPartitionSizeInBytes": "16m",
     "spark.hadoop.fs.file.impl.disable.cache": "false",
+    # To look into more than 32 folders would be a job, which costs more than the looking.
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "10000",
 }
 
 
@@ -114,6 +116,8 @@ def open_session(
     if not remote:
         session.sparkContext.setLogLevel("ERROR")
         java_names.remember(session)
+        if _is_local(target):
+            local_files.use_own(session)
     return session
 
 

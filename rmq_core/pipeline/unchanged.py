@@ -45,20 +45,29 @@ def marks(session: SparkSession, path: str) -> Folders:
     return {folder: _mark(lines) for folder, lines in found.items()}
 
 
-def changed_for(topic: str, folders: Mapping[str, set[str]], recorded: Folders, now: Folders) -> bool:
-    """Whether what was recorded of a topic is not what there is now; ``folders``: those that it has something in, by
-    table; ``""``: by any other."""
+def changed(topics: Mapping[str, Mapping[str, set[str]]], recorded: Folders, now: Folders) -> list[str]:
+    """Those of the topics of which what was recorded is not what there is now. ``topics``: by topic the folders that it
+    has something in, by table; ``""``: by any other."""
+    before, after = _by_topic(recorded), _by_topic(now)
 
-    def of_topic(several: Folders) -> Folders:
+    def of_topic(topic: str, several: Mapping[str, Folders]) -> Folders:
+        folders = topics[topic]
         found = {}
-        for place, known in several.items():
+        for place, known in (several.get("", {}) | several.get(topic, {})).items():
             folder, _, table = place.partition("/")
-            mine = folder in folders.get(table.partition("/")[0], folders[""])
-            if mine and ("topic=" not in table or table.endswith(f"topic={topic}")):
+            if folder in folders.get(table.partition("/")[0], folders[""]):
                 found[place] = known
         return found
 
-    return of_topic(recorded) != of_topic(now)
+    return [topic for topic in topics if of_topic(topic, before) != of_topic(topic, after)]
+
+
+def _by_topic(several: Folders) -> dict[str, Folders]:
+    """``""``: of tables that are not parted by topics."""
+    found: dict[str, Folders] = defaultdict(dict)
+    for place, known in several.items():
+        found[place.partition("topic=")[2]][place] = known
+    return found
 
 
 def mark(session: SparkSession, folder: str) -> str:

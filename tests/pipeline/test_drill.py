@@ -21,7 +21,7 @@ from rmq_core.pipeline.jobs.archive import archive
 from rmq_core.pipeline.jobs.reconcile import Inputs, reconcile
 from rmq_core.pipeline.restoring.restore import restore
 from rmq_core.pipeline.sources.options import SourceOptions
-from rmq_core.pipeline.sources.queues import read_slot
+from rmq_core.pipeline.sources.queue_rows import Place, read_slots
 from rmq_core.queries.trash import Trashed
 
 MESSAGES = int(os.environ.get("DRILL_MESSAGES", "6000"))
@@ -45,7 +45,7 @@ def everything(client: RMQ) -> dict[tuple[str, bytes], dict[str, Any]]:
     found: dict[tuple[str, bytes], dict[str, Any]] = {}
     for topic in Inspector(client).topics():
         for slot in range(topic.slots):
-            for batch in read_slot(client.connection, client.keyspace, topic.name, slot):
+            for batch in read_slots(client.connection, client.keyspace, [Place(topic.name, slot, topic.timed)]):
                 for row in batch.to_pylist():
                     if row["part"] in (*QUEUES, "body", "failed", "dead_record"):
                         value = row["exact"] if row["part"] in QUEUES else row["value"]

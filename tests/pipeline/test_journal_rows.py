@@ -33,14 +33,14 @@ class _Frame:
 def decoded(client: RMQ) -> list[tuple[Any, ...]]:
     found = []
     for topic in Inspector(client).topics():
+        columns = Columns(topic.name, topic.kind.value)
         for slot in range(topic.slots):
-            columns = Columns(topic.name, topic.kind.value, slot)
             (entries,) = client.connection.run([("XRANGE", client.keyspace.slot(topic.name, slot).journal, "-", "+")])
             for entry, fields in entries:
                 pairs = fields if isinstance(fields, dict) else dict(zip(fields[::2], fields[1::2], strict=True))
-                columns.add(entry, pairs)
-            if len(columns):
-                found.append(columns.batch())
+                columns.add(slot, entry, pairs)
+        if len(columns):
+            found.append(columns.batch())
     return rows(_Frame(found))
 
 

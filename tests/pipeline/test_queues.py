@@ -19,7 +19,8 @@ from rmq_core.pipeline.jobs.look import look
 from rmq_core.pipeline.jobs.reconcile import Inputs, reconcile
 from rmq_core.pipeline.sentences import sentence
 from rmq_core.pipeline.sources.options import SourceOptions
-from rmq_core.pipeline.sources.queues import QueuesSource, read_slot
+from rmq_core.pipeline.sources.queue_rows import Place, read_slots
+from rmq_core.pipeline.sources.queues import QueuesSource
 from rmq_core.protocol.keys import slot_for
 from tests.docs.blocks import ROOT, blocks
 
@@ -146,13 +147,13 @@ def test_a_key_that_somebody_has_overwritten_is_named(client: RMQ, redis_server:
         raw.set(key, "x")
         said = f"topic work, slot 1: the key {re.escape(key)} is of the type string, not"
         with pytest.raises(PipelineError, match=said):
-            list(read_slot(client.connection, client.keyspace, "work", 1))
+            list(read_slots(client.connection, client.keyspace, [Place("work", 1)]))
         if name != "dead_record":
             options = SourceOptions(client.target.url, client.keyspace.namespace, (), 4)
             with pytest.raises(PipelineError, match=said):
                 look(options, 0, 0)
         raw.delete(key)
-    assert list(read_slot(client.connection, client.keyspace, "work", 1))
+    assert list(read_slots(client.connection, client.keyspace, [Place("work", 1)]))
 
 
 def test_bad_options_and_unknown_topics_are_refused(spark: Any, client: RMQ) -> None:

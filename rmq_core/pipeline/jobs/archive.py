@@ -204,10 +204,10 @@ class _Run:
             "url": self.options.url,
             "namespace": self.options.namespace,
             "topics": ",".join(self.options.topics),
-            "slots_per_partition": str(self.options.slots_per_partition),
             "retry_for_ms": str(self.options.retry_for_ms),
             "data_set": self.data_set,
             **({"maxEntriesPerTrigger": str(most)} if most else {}),
+            **({"slots_per_partition": str(n)} if (n := self.options.slots_per_partition) else {}),
         }.items():
             stream = stream.option(name, value)
         writer = stream.load().writeStream.foreachBatch(batch_writer(self.kept.events))

@@ -14,8 +14,8 @@ from rmq_core.model.scores import RETRIED_MAX, SHIFT
 from rmq_core.model.topic import Topic
 from rmq_core.pipeline.findings.verdicts import OF_TIME
 from rmq_core.pipeline.sources.decoding import whole
+from rmq_core.pipeline.sources.ledgers import check_types, ledger_call, read_ledger
 from rmq_core.pipeline.sources.options import SourceOptions
-from rmq_core.pipeline.sources.queues import check_types, ledger_call, read_ledger
 from rmq_core.protocol.keys import SlotKeys
 from rmq_core.protocol.scripts import batches
 
@@ -59,7 +59,7 @@ class Look:
         }
 
     def ledger(self, slot: Slot) -> dict[str, Any]:
-        """What the ledger of a slot said (`queues.read_ledger`)."""
+        """What the ledger of a slot said (`ledgers.read_ledger`)."""
         return read_ledger([self.at_ms, *msgpack.unpackb(self.ledgers[slot])[0]])
 
 

@@ -17,7 +17,7 @@ from rmq_core.pipeline.schemas import QUEUES, ddl
 from rmq_core.pipeline.small import small
 from rmq_core.pipeline.sources.decoding import position_of
 from rmq_core.pipeline.sources.offsets import Offsets
-from rmq_core.pipeline.sources.queues import EDGES
+from rmq_core.pipeline.sources.queue_rows import EDGES
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -34,7 +34,9 @@ STAGES = {
 def options_of(given: argparse.Namespace) -> SourceOptions:
     """What a command reads. Raises `ConfigurationError`."""
     said = {"url": given.url, "namespace": given.namespace, "topics": ",".join(given.topic)}
-    return SourceOptions.read(said | {"slots_per_partition": str(given.slots_per_partition)})
+    if given.slots_per_partition is not None:
+        said["slots_per_partition"] = str(given.slots_per_partition)
+    return SourceOptions.read(said)
 
 
 def progress_of(given: argparse.Namespace) -> Progress:

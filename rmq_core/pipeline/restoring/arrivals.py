@@ -9,8 +9,8 @@ from rmq_core.errors import PipelineError
 from rmq_core.journal.entries import check_format
 from rmq_core.model.formats import JOURNAL_FIELD
 from rmq_core.model.topic import Topic
+from rmq_core.pipeline.sources.ledgers import ledger_call, read_ledger
 from rmq_core.pipeline.sources.options import SourceOptions
-from rmq_core.pipeline.sources.queues import ledger_call, read_ledger
 
 ENTRIES_AT_ONCE = 50
 

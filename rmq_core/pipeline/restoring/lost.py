@@ -13,8 +13,8 @@ from rmq_core.pipeline.history.replay import MARKS, MESSAGE, SLOT
 from rmq_core.pipeline.reading import History
 from rmq_core.pipeline.restoring.told import told
 from rmq_core.pipeline.small import small
+from rmq_core.pipeline.sources.ledgers import ledger_call, read_ledger
 from rmq_core.pipeline.sources.options import SourceOptions
-from rmq_core.pipeline.sources.queues import ledger_call, read_ledger
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

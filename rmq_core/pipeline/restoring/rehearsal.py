@@ -23,8 +23,8 @@ from rmq_core.pipeline.reading import load, together
 from rmq_core.pipeline.restoring.arrivals import reached
 from rmq_core.pipeline.restoring.lost import USED, LeftOut, lacking, live_slots
 from rmq_core.pipeline.small import small
+from rmq_core.pipeline.sources.ledgers import ledger_call, read_ledger
 from rmq_core.pipeline.sources.options import SourceOptions
-from rmq_core.pipeline.sources.queues import ledger_call, read_ledger
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -64,35 +64,34 @@ def basis_in(body: bytes) -> bytes | None:
 
 @dataclass
 class Columns:
-    """Transitions of one slot, gathered until there are enough for a batch."""
+    """Transitions of some slots of one topic, gathered until there are enough for a batch."""
 
     topic: str
     kind: str
-    slot: int
     ids: list[bytes] = field(default_factory=list)
     scores: list[int] = field(default_factory=list)
     exact: dict[int, float] = field(default_factory=dict)
     failures: dict[int, list[Any]] = field(default_factory=dict)
     bodies: dict[int, bytes] = field(default_factory=dict)
     bases: dict[int, bytes] = field(default_factory=dict)
-    # per entry: stream id, position, running number, time, by whom
-    entries: list[tuple[str, int, int, int, str]] = field(default_factory=list)
+    # per entry: stream id, position, running number, time, by whom, slot
+    entries: list[tuple[str, int, int, int, str, int]] = field(default_factory=list)
     # per group: its entry, event, route, how many, whether contents are written, whether each has one that is not
     groups: list[tuple[int, str, str, int, bool, bool]] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.ids)
 
-    def add(self, entry: bytes, fields: dict[bytes, bytes]) -> None:
-        """One entry of the stream."""
+    def add(self, slot: int, entry: bytes, fields: dict[bytes, bytes]) -> None:
+        """One entry of a slot's stream."""
         import msgpack
 
         text = entry.decode()
-        check_format(self.topic, self.slot, fields)
+        check_format(self.topic, slot, fields)
         values = msgpack.unpackb(fields[JOURNAL_FIELD], raw=True, strict_map_key=False)
         index, timed = len(self.entries), self.kind in TIMED
         by = fields.get(b"w", b"").decode(errors="replace")
-        self.entries.append((text, position_of(text), int(fields[b"n"]), number(values[0]), by))
+        self.entries.append((text, position_of(text), int(fields[b"n"]), number(values[0]), by, slot))
         for group in values[1:]:
             event, route, items = group[0].decode(), group[1].decode(), group[2]
             first = len(self.ids)
@@ -144,7 +143,7 @@ class Columns:
             return pa.array(values, pa.string()).take(pa.array(group_of))
 
         days: dict[int, str] = {}
-        for _, _, _, at_ms, _ in self.entries:
+        for _, _, _, at_ms, _, _ in self.entries:
             day = at_ms // DAY_MS
             if day not in days:
                 days[day] = str(np.datetime64(day, "D"))
@@ -189,7 +188,7 @@ class Columns:
         columns = {
             "topic": pa.repeat(pa.scalar(self.topic), total),
             "date": per_entry([days[each[3] // DAY_MS] for each in self.entries], pa.string()),
-            "slot": pa.repeat(pa.scalar(self.slot, pa.int32()), total),
+            "slot": per_entry([each[5] for each in self.entries], pa.int32()),
             "entry": per_entry([each[0] for each in self.entries], pa.string()),
             "position": per_entry([each[1] for each in self.entries], pa.int64()),
             "n": per_entry([each[2] for each in self.entries], pa.int64()),
@@ -217,17 +216,17 @@ class Columns:
             },
         }
         schema = arrow(EVENTS)
-        self.__init__(self.topic, self.kind, self.slot)  # type: ignore[misc]
+        self.__init__(self.topic, self.kind)  # type: ignore[misc]
         return pa.record_batch([columns[name] for name in schema.names], schema=schema)
 
 
 def batches(
-    topic: str, kind: str, slot: int, entries: Iterable[tuple[bytes, dict[bytes, bytes]]], size: int
+    topic: str, kind: str, entries: Iterable[tuple[int, bytes, dict[bytes, bytes]]], size: int
 ) -> Iterable[pyarrow.RecordBatch]:
-    """Entries of one slot, as batches of about ``size`` transitions."""
-    columns = Columns(topic, kind, slot)
-    for entry, fields in entries:
-        columns.add(entry, fields)
+    """Slots, ids and fields of entries of one topic, as batches of about ``size`` transitions."""
+    columns = Columns(topic, kind)
+    for slot, entry, fields in entries:
+        columns.add(slot, entry, fields)
         if len(columns) >= size:
             yield columns.batch()
     if len(columns):

@@ -8,8 +8,9 @@ journals may be trimmed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from rmq_core.client.rmq import RMQ
@@ -20,9 +21,20 @@ from rmq_core.model.topic import Topic
 from rmq_core.pipeline.schemas import EVENTS, ddl
 from rmq_core.pipeline.sources.bounding import bounded
 from rmq_core.pipeline.sources.decoding import batches, position_of
-from rmq_core.pipeline.sources.offsets import START, Offsets, id_of, journal_key, number_of, offset_of, since_of
+from rmq_core.pipeline.sources.offsets import (
+    START,
+    Offsets,
+    between,
+    id_of,
+    journal_key,
+    number_of,
+    offset_of,
+    since_of,
+)
 from rmq_core.pipeline.sources.options import SourceOptions, kind_of
+from rmq_core.pipeline.sources.packing import packed
 from rmq_core.pipeline.sources.pruning import chosen
+from rmq_core.protocol.scripts import batches as in_parts
 from rmq_core.transport.sync import Connection
 
 try:
@@ -36,6 +48,10 @@ if TYPE_CHECKING:
 
 NAME = "rmq_journal"
 ENTRIES_AT_ONCE = 500
+ENTRIES_LEAST, ENTRIES_MOST = 2_500, 50_000
+"""So many make a task worth its beginning, and so many are enough for one: an entry may have a thousand transitions."""
+A_SLOT = 5
+"""Looking at a slot costs about as much as so many entries."""
 SLOTS_AT_ONCE = 64
 TRANSITIONS_PER_BATCH = 20_000
 
@@ -61,13 +77,23 @@ class JournalSource(DataSource):
         return JournalStream(SourceOptions.read(self.options).without("parts", "slots"), chosen(schema, EVENTS))
 
 
-class Ranges(InputPartition):
-    """Stretches of some slots' journals: slot, after, up to."""
+@dataclass(frozen=True)
+class Range:
+    """What a slot's journal has behind ``after``, up to ``to``: ``entries``, or about so many."""
 
-    def __init__(self, topic: str, kind: str, ranges: list[tuple[int, str, str]]) -> None:
+    topic: str
+    kind: str
+    slot: int
+    after: str
+    to: str
+    entries: int
+
+
+class Ranges(InputPartition):
+    """Stretches of some slots' journals."""
+
+    def __init__(self, ranges: list[Range]) -> None:
         super().__init__(None)
-        self.topic = topic
-        self.kind = kind
         self.ranges = ranges
 
 
@@ -117,19 +143,22 @@ def later(connection: Connection, options: SourceOptions, start: Offsets, found:
 
 
 def plan(options: SourceOptions, topics: list[Topic], start: Offsets, end: Offsets) -> list[InputPartition]:
-    """One partition per group of slots that have something between the two offsets."""
-    planned: list[InputPartition] = []
+    """What lies between two offsets, shared out."""
+    several: list[list[Range]] = []
     for topic in topics:
         ends, starts = end.get(topic.name, {}), start.get(topic.name, {})
-        for slots in options.groups_of(topic):
-            ranges = [
-                (slot, id_of(starts.get(str(slot), START)), id_of(ends[str(slot)]))
-                for slot in slots
-                if str(slot) in ends and position_of(ends[str(slot)]) > position_of(starts.get(str(slot), START))
+        asked = [(slot, starts.get(str(slot), START), ends.get(str(slot), START)) for slot in options.slots_of(topic)]
+        several.append(
+            [
+                Range(topic.name, kind_of(topic), slot, id_of(last), id_of(to), between(last, to))
+                for slot, last, to in asked
+                if position_of(to) > position_of(last)
             ]
-            if ranges:
-                planned.append(Ranges(topic.name, kind_of(topic), ranges))
-    return planned
+        )
+    if n := options.slots_per_partition:
+        return [Ranges(some) for ranges in several for some in in_parts(ranges, n)]
+    every = ((each, each.entries + A_SLOT) for ranges in several for each in ranges)
+    return [Ranges(some) for some in packed(every, ENTRIES_LEAST, ENTRIES_MOST)]
 
 
 def read_ranges(
@@ -139,10 +168,8 @@ def read_ranges(
     if not isinstance(partition, Ranges):
         return
     with options.connection() as connection:
-        for slot, after, to in partition.ranges:
-            key = journal_key(options, partition.topic, slot)
-            entries = _entries(connection, key, after, to)
-            found = batches(partition.topic, partition.kind, slot, entries, TRANSITIONS_PER_BATCH)
+        for (topic, kind), ranges in groupby(partition.ranges, lambda each: (each.topic, each.kind)):
+            found = batches(topic, kind, _entries(connection, options, ranges), TRANSITIONS_PER_BATCH)
             yield from (batch.select(names) for batch in found) if names else found
 
 
@@ -156,13 +183,23 @@ def check_unchanged(connection: Connection, options: SourceOptions) -> None:
         )
 
 
-def _entries(connection: Connection, key: str, after: str, to: str) -> Iterator[tuple[bytes, dict[bytes, bytes]]]:
-    while True:
-        (found,) = connection.run([("XRANGE", key, f"({after}", to, "COUNT", ENTRIES_AT_ONCE)])
-        yield from found
-        if len(found) < ENTRIES_AT_ONCE:
-            return
-        after = found[-1][0].decode()
+def _entries(
+    connection: Connection, options: SourceOptions, ranges: Iterable[Range]
+) -> Iterator[tuple[int, bytes, dict[bytes, bytes]]]:
+    """Slot, id and fields of each; of what is short, several at once."""
+    for some in packed(((each, each.entries) for each in ranges), ENTRIES_AT_ONCE, ENTRIES_AT_ONCE):
+        keys = [journal_key(options, each.topic, each.slot) for each in some]
+        asked = [("XRANGE", key, f"({each.after}", each.to) for key, each in zip(keys, some, strict=True)]
+        replies = connection.run([(*each, "COUNT", ENTRIES_AT_ONCE) for each in asked])
+        for each, key, first in zip(some, keys, replies, strict=True):
+            found = first
+            while found:
+                for entry, fields in found:
+                    yield each.slot, entry, fields
+                if len(found) < ENTRIES_AT_ONCE:
+                    break
+                after = found[-1][0].decode()
+                (found,) = connection.run([("XRANGE", key, f"({after}", each.to, "COUNT", ENTRIES_AT_ONCE)])
 
 
 class JournalReader(DataSourceReader):

@@ -36,3 +36,9 @@ def since_of(offset: str) -> int | None:
     """The number from which on nothing was missing; None: an older release wrote the offset."""
     parts = offset.split(":")
     return int(parts[2]) if len(parts) > 2 else None
+
+
+def between(after: str, to: str) -> int:
+    """How many entries lie between two; about, where numbers started again."""
+    first, last = number_of(after), number_of(to)
+    return last - first if last > first else last

@@ -16,12 +16,10 @@ from rmq_core.model.group import Group
 from rmq_core.model.states import former_name
 from rmq_core.model.topic import MAX_SLOTS, Topic, TopicKind
 from rmq_core.protocol.keys import Keyspace
-from rmq_core.protocol.scripts import batches
 from rmq_core.queries import definitions, stored_groups
 from rmq_core.transport.redis_url import RedisURL
 from rmq_core.transport.sync import Connection
 
-SLOTS_PER_PARTITION = 8
 RETRY_FOR_MS = 15_000
 RETRY_FOR_MOST_MS = 86_400_000
 AHEAD_MS = 2
@@ -32,7 +30,8 @@ _SLOTS = re.compile(r"([0-9]{1,4})(?:-([0-9]{1,4}))?")
 
 @dataclass(frozen=True)
 class SourceOptions:
-    """``url``, ``namespace``; ``topics`` (comma-separated names; all without it); ``slots_per_partition``.
+    """``url``, ``namespace``; ``topics`` (comma-separated names; all without it). ``slots_per_partition``: a task reads
+    so many slots of one topic at most; without it (0) what is little goes together (`packing`).
 
     ``slots`` ("0-7, 12"; all without it), and of queues ``parts`` (comma-separated; all): nothing else is read. These
     are options, and no `where`, for Spark plans one read for all that is made of a frame: what one query does not want
@@ -49,7 +48,7 @@ class SourceOptions:
     url: str
     namespace: str
     topics: tuple[str, ...]
-    slots_per_partition: int = SLOTS_PER_PARTITION
+    slots_per_partition: int = 0
     retry_for_ms: int = RETRY_FOR_MS
     reader: str = ""
     max_entries: int = 0
@@ -80,7 +79,7 @@ class SourceOptions:
             options["url"],
             options.get("namespace", "rmq"),
             _names(options, "topics"),
-            _whole(options, "slots_per_partition", SLOTS_PER_PARTITION, 1, MAX_SLOTS),
+            _whole(options, "slots_per_partition", 0, 1, MAX_SLOTS),
             retry_ms,
             reader,
             _whole(options, "maxEntriesPerTrigger", 0, 1, 1_000_000_000),
@@ -135,10 +134,6 @@ class SourceOptions:
         """Those of a topic that are asked for."""
         slots = (self.only or {}).get(topic.name, range(topic.slots))
         return [slot for slot in slots if not self.slots or slot in self.slots]
-
-    def groups_of(self, topic: Topic) -> list[tuple[int, ...]]:
-        """The same, as many at a time as a partition has."""
-        return [tuple(some) for some in batches(self.slots_of(topic), self.slots_per_partition)]
 
     @contextmanager
     def connection(self) -> Iterator[Connection]:

@@ -163,7 +163,7 @@ class ClosingState:
     def damaged(self, topics: Mapping[str, Covered]) -> list[str]:
         """Those of the topics of which files of this state are lost or have changed."""
         there = unchanged.marks(self.archive.session, self.path) if topics else {}
-        return [name for name, each in topics.items() if unchanged.changed_for(name, each.places, self.recorded, there)]
+        return unchanged.changed({name: each.places for name, each in topics.items()}, self.recorded, there)
 
     def positions(self) -> list[tuple[str, int, int]]:
         """Per topic and slot the last position that is covered."""
