@@ -57,7 +57,7 @@ def measure(session: SparkSession, server: PrivateRedis, transitions: int, repea
     """Of both jobs the seconds of each turn, and how many transitions there were."""
     server.flush()
     found: dict[str, list[float]] = {"archive": [], "reconciliation": []}
-    options = SourceOptions(server.url, "bench", (), SLOTS // 4)
+    options = SourceOptions(server.url, "bench", ())
     with tempfile.TemporaryDirectory() as folder, RMQ(server.url, "bench") as client:
         fill(client, transitions)
         for turn in range(repeats):

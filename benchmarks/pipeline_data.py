@@ -93,7 +93,7 @@ def _linked(source: str, target: str) -> None:
 
 def inputs_of(server: PrivateRedis, now: Path) -> Inputs:
     """What a reconciliation compares."""
-    return Inputs(SourceOptions(server.url, NAMESPACE, (), SLOTS // 4), f"{now}/archive", f"{now}/reports")
+    return Inputs(SourceOptions(server.url, NAMESPACE, ()), f"{now}/archive", f"{now}/reports")
 
 
 def reconciled(session: SparkSession, inputs: Inputs) -> dict[str, Any]:

@@ -42,7 +42,7 @@ def parser(program: str) -> argparse.ArgumentParser:
     common.add_argument("--run", default="", metavar="ID", help="name of the run")
     common.add_argument("--progress", choices=("text", "json"), default="text", help="json: lines on standard output")
     common.add_argument("--log", metavar="FILE", help="where Spark's own output goes")
-    common.add_argument("--slots-per-partition", type=_whole, metavar="N", help="of a topic, read by one task (by size)")
+    common.add_argument("--slots-per-partition", type=_whole, metavar="N", help="a task reads (by size)")
     root = argparse.ArgumentParser(prog=program, description=__doc__)
     several = root.add_subparsers(dest="command", required=True, metavar="command")
 
