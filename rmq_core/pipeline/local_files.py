@@ -52,16 +52,17 @@ def use_own(session: SparkSession) -> None:
     driver: Any = session
     java, settings = driver._jvm, driver._jsc.hadoopConfiguration()
     try:
-        hadoop = java.org.apache.hadoop
-        if hadoop.util.NativeCodeLoader.isNativeCodeLoaded() or settings.get("fs.file.impl"):
+        hadoop, place = java.org.apache.hadoop, java.java.net.URI("file:///")
+        before = hadoop.fs.FileSystem.get(place, settings)
+        chosen = settings.get("fs.file.impl") or before.getClass().getName() == NAME
+        if chosen or hadoop.util.NativeCodeLoader.isNativeCodeLoaded():
             return
         compiler = java.org.codehaus.janino.SimpleCompiler()
         compiler.cook(SOURCE)
         own = hadoop.conf.Configuration(settings)
         own.setClassLoader(compiler.getClassLoader())
         own.set("fs.file.impl", NAME)
-        place = java.java.net.URI("file:///")
-        hadoop.fs.FileSystem.get(place, settings).close()
+        before.close()  # then it is kept no longer
         hadoop.fs.FileSystem.get(place, own)
     except Exception as error:
         log.debug("files of this machine are written as Hadoop does it: %s", error)
