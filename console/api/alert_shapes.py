@@ -80,7 +80,10 @@ class AlertOut(Schema):
 
 
 class AlertList(Schema):
+    """`looked_ms`: of when the newest sample is that the rules have looked at; null: nobody has looked yet."""
+
     as_of_ms: int
+    looked_ms: int | None
     alerts: list[AlertOut]
     next: str | None
 

@@ -34,7 +34,7 @@ from console.api.http.preconditions import IfMatch, check_row
 from console.api.http.schemas import NEEDED_WHY, Cursor, Limit, Text, WithReason
 from console.engine import engine
 from console.errors import UnknownAlert
-from console.models import Alert, AlertRule, AlertSilence
+from console.models import Alert, AlertLook, AlertRule, AlertSilence
 from console.serializers.alerts import alert_json, rule_json, silence_json
 from console.serializers.text import row_etag
 from console.usecases import alerts
@@ -79,6 +79,7 @@ def all_alerts(
     more = len(found) > limit
     return {
         "as_of_ms": now_ms,
+        "looked_ms": AlertLook.objects.values_list("at_ms", flat=True).first(),
         "alerts": readable(AlertOut, shown, as_json),
         "next": cursor_of(found[limit - 1].pk, "alerts", state or "") if more else None,
     }

@@ -9,7 +9,9 @@ const JS = "../../console/static/console/js";
 const { bytes, count, dateTime, dateTimeIn, duration, exact, numberFormat, percent, rate, time } = await import(
   `${JS}/core/format.js`
 );
-const { ahead, inZone, isZone, localText, momentOf, sameDay, zone } = await import(`${JS}/core/zone.js`);
+const { ahead, inZone, isZone, localText, momentIn, momentOf, putMoment, sameDay, zone } = await import(
+  `${JS}/core/zone.js`
+);
 const { axisWords } = await import(`${JS}/charts/axiswords.js`);
 const { ticks } = await import(`${JS}/time/timespan.js`);
 const HOUR = 3_600_000;
@@ -59,4 +61,18 @@ test("where the clocks change, as Date has it", () => {
 
 test("a zone that nobody has is told from one", () => {
   assert.ok(isZone("Asia/Tokyo") && !isZone("Asia/Tokio") && !isZone(""));
+});
+
+test("a field that was given a moment means it until somebody types", () => {
+  const field = { value: "" };
+  const second = Date.UTC(2026, 10, 1, 6, 30);
+  putMoment(field, second + 7);
+  assert.equal(field.value, "2026-11-01T01:30:00");
+  assert.equal(momentIn(field), second, "the second of two, to the second that is shown");
+  putMoment(field, second + 7, 23);
+  assert.equal(momentIn(field), second + 7);
+  field.value = "2026-11-01T01:30";
+  assert.equal(momentIn(field), second - HOUR, "typed: the first");
+  field.value = "";
+  assert.ok(Number.isNaN(momentIn(field)));
 });

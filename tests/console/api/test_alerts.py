@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from console.alerts import looking
+from console.alerts.conditions import Seen
 from console.history import problems
 from console.models import Alert, AlertDelivery, AlertReceiver, AlertRule, AlertSilence, AuditEntry, HistoryProblem
 from tests.console.api.conftest import Caller, problem
@@ -111,6 +113,14 @@ def test_list_with_silence_and_deliveries(editor: Caller, receiver: AlertReceive
     assert editor.ok("GET", "/alerts?state=firing")["alerts"][0]["silence"] is None
     problem(editor.post("/alerts/silences", {"for_ms": HOUR, "reason": " "}), 422, "bad_request")
     problem(editor.post("/alerts/silences/999:end", {}), 404, "unknown_alert")
+
+
+def test_the_list_says_when_the_rules_looked(editor: Caller, queue: Queue) -> None:
+    assert editor.ok("GET", "/alerts")["looked_ms"] is None
+    seen_ms = queue.inspector.now_ms()
+    assert looking.look(Seen(seen_ms, {}, frozenset()))
+    found = editor.ok("GET", "/alerts")
+    assert found["looked_ms"] == seen_ms <= found["as_of_ms"]
 
 
 def test_no_secret_comes_out(

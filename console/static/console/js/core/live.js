@@ -182,7 +182,7 @@ export class Live {
     const retry = [gettext("Try now"), () => this.socket?.retryNow()];
     if (this.state === "signedOut")
       return [gettext("You are signed out."), [gettext("Sign in"), () => location.reload()]];
-    if (this.state === "forbidden") return [gettext("You no longer have the permission to see live data."), null];
+    if (this.state === "forbidden") return [gettext("You no longer have the permission to see live data."), retry];
     const known = this.atMs
       ? fill(gettext("What you see is as of %(time)s."), { time: time(this.shownMs || this.atMs) })
       : gettext("Nothing was received yet.");

@@ -54,6 +54,21 @@ export function momentOf(/** @type {string} */ text) {
   return asUtc - (fitting.length ? Math.max(...fitting) : before);
 }
 
+/** What fields were given, and how they show it. @type {WeakMap<HTMLInputElement, { text: string, ms: number }>} */
+const given = new WeakMap();
+
+/** Give a field for local times a moment, as `localText` writes it. */
+export function putMoment(/** @type {HTMLInputElement} */ field, /** @type {number} */ ms, length = 19) {
+  field.value = localText(ms, length);
+  given.set(field, { text: field.value, ms: length > 19 ? ms : Math.floor(ms / 1000) * 1000 });
+}
+
+/** The moment it means: of an hour that the clocks show twice the one that it was given, as long as nobody types. */
+export function momentIn(/** @type {HTMLInputElement} */ field) {
+  const known = given.get(field);
+  return known && known.text === field.value ? known.ms : momentOf(field.value);
+}
+
 /** The title of a field in which a time is typed, with the zone it is read in. */
 export const inZone = (/** @type {string} */ title) => fill(gettext("%(title)s (%(zone)s)"), { title, zone });
 

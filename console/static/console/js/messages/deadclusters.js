@@ -2,7 +2,7 @@
 
 import { drawSpark } from "../charts/spark.js";
 import { get, ofTopic } from "../core/api.js";
-import { h, headRow, setText } from "../core/dom.js";
+import { byId, h, headRow, setClass, setText } from "../core/dom.js";
 import { count, dateTime, exact, relative, time } from "../core/format.js";
 import { page, topicAddress } from "../core/page.js";
 import { fill, gettext, messageOf, ngettext } from "../core/text.js";
@@ -28,6 +28,7 @@ export class Clusters {
     this.everywhere = everywhere;
     this.topic = several ? null : topic;
     this.onLoaded = onLoaded;
+    this.asOf = "";
     this.rows = new Map();
     this.body = h("tbody");
     this.note = h("span", { class: "rc-muted" });
@@ -63,13 +64,21 @@ export class Clusters {
       const found = await get(this.path);
       this.show(found);
       this.onLoaded(found);
+      this.mark(false);
     } catch (problem) {
-      setText(this.note, messageOf(problem));
+      setText(this.note, `${messageOf(problem)} ${this.asOf}`);
+      this.mark(true);
     }
   }
 
+  /** On a topic's page its live data says whether what stands there is old. */
+  mark(/** @type {boolean} */ old) {
+    if (this.path === "dead") setClass(byId("rc-page"), "rc-stale", old);
+  }
+
   show(/** @type {Api.Clusters} */ { clusters, left_out, as_of_ms }) {
-    const words = [fill(gettext("as of %(time)s"), { time: time(as_of_ms) })];
+    this.asOf = fill(gettext("as of %(time)s"), { time: time(as_of_ms) });
+    const words = [this.asOf];
     if (left_out)
       words.push(
         fill(ngettext("%(n)s smaller one is not shown", "%(n)s smaller ones are not shown", left_out), {

@@ -1,6 +1,6 @@
 // Alerts: what fires now, what did, what is silenced, and whether those who are to be told were.
 import { get, post } from "../core/api.js";
-import { byId, h, icon, replace, setText } from "../core/dom.js";
+import { byId, h, icon, replace, setClass, setText } from "../core/dom.js";
 import { dateTime, duration, relative } from "../core/format.js";
 import "../core/keys.js";
 import { about, named, SEVERITIES, SEVERITY_TAGS, STATE_TAGS, STATES, told } from "../alerts/alertwords.js";
@@ -17,6 +17,8 @@ import { putOnScreen } from "../screens/putonscreen.js";
 
 const { alert_receiver: mayDefine } = page.grants.actions;
 const ALL = "*";
+/** The rules look every five seconds; another keeper needs some of them to take over. */
+const LATE_MS = 30_000;
 
 class Row {
   constructor(/** @type {Api.AlertOut} */ item) {
@@ -124,10 +126,13 @@ const state = new Choice(
   () => list.restart(),
 );
 const silences = new Silences(() => refresh());
+/** @type {number | null} */
+let lookedMs = null;
 const list = new LiveList({
   ask: async (query) => {
     /** @type {Api.AlertList} */
-    const { alerts, ...rest } = await get("alerts", query);
+    const { alerts, looked_ms, ...rest } = await get("alerts", query);
+    lookedMs = looked_ms;
     return { ...rest, rows: alerts.map((item) => ({ ...item, created_ms: item.began_ms })) };
   },
   Row,
@@ -143,8 +148,26 @@ const list = new LiveList({
     [gettext("Actions")],
   ],
   empty: ["notifications", gettext("No alerts"), gettext("Nothing is wrong by any rule, or was.")],
-  shown: () => below.wait(showRest()),
+  shown: () => {
+    showLook(list.list.as_of_ms);
+    below.wait(showRest());
+  },
 });
+
+/** What nobody has looked for is not known, however new the list is. */
+function showLook(/** @type {number} */ now) {
+  const late = lookedMs === null || now - lookedMs > LATE_MS;
+  setClass(byId("rc-page"), "rc-stale", late);
+  byId("rc-banner").hidden = !late;
+  const words = fill(gettext("Nobody has looked by the rules since %(time)s: the keeper may be away."), {
+    time: dateTime(lookedMs),
+  });
+  replace(
+    byId("rc-banner"),
+    icon("cloud_off"),
+    h("span", {}, lookedMs ? words : gettext("Nobody has looked by the rules yet.")),
+  );
+}
 
 async function showRest() {
   try {

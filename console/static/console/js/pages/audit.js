@@ -6,7 +6,7 @@ import { count, dateTime } from "../core/format.js";
 import { shortcut } from "../core/keys.js";
 import { page, topicAddress } from "../core/page.js";
 import { fill, gettext, messageOf, ngettext } from "../core/text.js";
-import { inZone, momentOf } from "../core/zone.js";
+import { inZone, momentIn, momentOf, putMoment } from "../core/zone.js";
 import { Drawer } from "../parts/drawer.js";
 import { pairList } from "../parts/failure.js";
 import { viaWords } from "../parts/viawords.js";
@@ -23,7 +23,10 @@ const RESULT_TAGS = {
 };
 const NAMES = ["who", "action", "topic", "result", "via", "text", "since", "until"];
 
+const TIMES = ["since", "until"];
+
 const values = Object.fromEntries(NAMES.map((name) => [name, param(name)]));
+for (const name of TIMES) values[name] = momentText(values[name]);
 /** @type {Api.Entry[]} */
 let rows = [];
 /** @type {string | null} */
@@ -135,11 +138,16 @@ function moment(/** @type {string} */ name, /** @type {string} */ title) {
   const field = h("input", {
     type: "datetime-local",
     class: "rc-input",
-    value: values[name],
     name,
-    onchange: () => change(name, field.value),
+    onchange: () => change(name, String(momentIn(field) || "")),
   });
+  if (values[name]) putMoment(field, Number(values[name]));
   return { field, label: h("label", {}, h("span", {}, title), field) };
+}
+
+/** As the address has it, which is read in other zones, too; former ones have what was typed. */
+function momentText(/** @type {string} */ text) {
+  return /^\d{1,15}$/.test(text) ? text : String(momentOf(text) || "");
 }
 
 function change(/** @type {string} */ name, /** @type {string} */ value) {
@@ -158,10 +166,10 @@ function clear() {
   load();
 }
 
-/** What the server is asked: times of the page are of the reader's zone, those of the server are absolute. */
+/** What the server is asked. */
 function query() {
   const { since, until, ...others } = values;
-  return { ...others, since_ms: momentOf(since) || "", until_ms: momentOf(until) || "" };
+  return { ...others, since_ms: since, until_ms: until };
 }
 
 async function load(/** @type {string | null} */ cursor = null) {
@@ -210,7 +218,7 @@ function line(/** @type {Api.Entry} */ entry) {
         dateTime(entry.at_ms),
       ),
     ),
-    h("td", { class: "rc-strong" }, entry.who),
+    h("td", { class: "rc-strong" }, entry.who || "–"),
     h("td", {}, labelOf(page.actions, entry.action)),
     h("td", {}, entry.topic ? h("a", { class: "rc-link", href: topicAddress(entry.topic) }, entry.topic) : "–"),
     h(
@@ -244,7 +252,7 @@ async function show(/** @type {number} */ number) {
     drawer.show(
       pairList([
         [gettext("When"), dateTime(entry.at_ms)],
-        [gettext("Who"), entry.who],
+        [gettext("Who"), entry.who || "–"],
         [gettext("From"), entry.address ?? "–"],
         [gettext("Via"), viaWords(entry.via)],
         [gettext("Action"), [labelOf(page.actions, entry.action), " ", h("code", {}, entry.action)]],

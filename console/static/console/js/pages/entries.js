@@ -51,6 +51,8 @@ export class EntriesTab {
       onchange: () => this.choose({ at: this.when.value ? momentOf(this.when.value) : null }),
     });
     this.note = h("span", { class: "rc-muted" });
+    /** Which entries there are, and since when. */
+    this.shown = { of: "", asOf: "" };
     this.foot = moreFoot(() => this.loadMore());
     replace(
       byId("rc-tab"),
@@ -134,15 +136,29 @@ export class EntriesTab {
       if (wanted !== this.wanted()) return;
       this.cursor = found.cursor;
       this.list.show([...before, ...found.rows], this.at !== null ? gettext("Nothing there.") : gettext("No entries."));
-      setText(this.note, asOf(found.as_of_ms, this.pages > 1));
+      this.shown = { of: this.place(), asOf: asOf(found.as_of_ms, this.pages > 1) };
+      setText(this.note, this.shown.asOf);
       this.foot.hidden = !found.more;
     } catch (problem) {
-      setText(this.note, messageOf(problem));
+      if (wanted !== this.wanted()) return;
+      if (this.shown.of !== this.place()) this.empty();
+      setText(this.note, `${messageOf(problem)} ${this.shown.asOf}`);
     }
   }
 
+  /** Entries of another slot, or time, would be taken for what was asked for. */
+  empty() {
+    this.shown = { of: this.place(), asOf: "" };
+    this.foot.hidden = true;
+    this.list.show([], "");
+  }
+
+  place() {
+    return `${this.order} ${this.slot} ${this.at}`;
+  }
+
   wanted() {
-    return `${this.order} ${this.slot} ${this.at} ${this.pages}`;
+    return `${this.place()} ${this.pages}`;
   }
 }
 

@@ -54,6 +54,8 @@ export class MessagesTab {
     this.slot = /^\d{1,4}$/.test(param("slot")) ? param("slot") : "";
     this.cursor = null;
     this.more = false;
+    /** Which rows there are, and since when. */
+    this.shown = { of: "", asOf: "" };
     this.list = new MessageList({
       onOpen: (row) => openMessage(row, live.nowMs(), () => this.changed()),
       onChanged: () => this.changed(),
@@ -219,11 +221,21 @@ export class MessagesTab {
       if (wanted !== this.wanted() || this.search.active) return;
       this.cursor = found.next;
       this.list.show(join(found.rows), this.state, EMPTY[this.state]);
-      setText(this.note, asOf(found.as_of_ms, this.more));
+      this.shown = { of: wanted, asOf: asOf(found.as_of_ms, this.more) };
+      setText(this.note, this.shown.asOf);
     } catch (problem) {
-      setText(this.note, messageOf(problem));
+      if (wanted !== this.wanted() || this.search.active) return;
+      if (this.shown.of !== wanted) this.empty();
+      setText(this.note, `${messageOf(problem)} ${this.shown.asOf}`);
     }
     this.foot.hidden = this.cursor === null;
+  }
+
+  /** Rows of another state, or slot, would be taken for what was asked for. */
+  empty() {
+    this.shown = { of: this.wanted(), asOf: "" };
+    this.cursor = null;
+    this.list.show([], this.state, "");
   }
 
   wanted() {

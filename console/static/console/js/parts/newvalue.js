@@ -2,7 +2,7 @@
 import { h, setText } from "../core/dom.js";
 import { count, dateTime } from "../core/format.js";
 import { fill, gettext } from "../core/text.js";
-import { inZone, localText, momentOf } from "../core/zone.js";
+import { inZone, momentIn, putMoment } from "../core/zone.js";
 
 /** @typedef {{ low: number, high: number }} Range */
 
@@ -35,17 +35,15 @@ function newPriority(/** @type {Range | null} */ span) {
 }
 
 function newTime(/** @type {Range | null} */ span) {
-  const proposed = span && span.low === span.high ? localText(span.low, span.low % 1000 ? 23 : 19) : null;
   const input = h("input", {
     class: "rc-input",
     type: "datetime-local",
     step: "any",
     required: true,
     name: "due",
-    value: proposed,
   });
-  // An hour that the clock shows twice a year means what it meant as long as nobody touches it.
-  const chosen = () => (input.value === input.defaultValue ? (span?.low ?? Number.NaN) : momentOf(input.value));
+  if (span && span.low === span.high) putMoment(input, span.low, span.low % 1000 ? 23 : 19);
+  const chosen = () => momentIn(input);
   const shown = h("span", { class: "rc-muted" });
   const show = () => setText(shown, dateTime(chosen()));
   input.addEventListener("input", show);

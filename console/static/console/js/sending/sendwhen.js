@@ -3,7 +3,7 @@ import { serverNow } from "../core/clock.js";
 import { h, replace } from "../core/dom.js";
 import { dateTime, duration, relative } from "../core/format.js";
 import { fill, gettext } from "../core/text.js";
-import { localText, momentOf, zone as own } from "../core/zone.js";
+import { momentIn, zone as own, putMoment } from "../core/zone.js";
 
 /** @type {[string, number][]} */
 const UNITS = [
@@ -81,7 +81,7 @@ function dueField() {
     own === "UTC" ? null : h("option", { value: "Z" }, "UTC"),
   );
   const shown = h("span", { class: "rc-muted" });
-  const read = (/** @type {string} */ of) => (of ? Date.parse(input.value + of) : momentOf(input.value));
+  const read = (/** @type {string} */ of) => (of ? Date.parse(input.value + of) : momentIn(input));
   const ms = () => read(zone.value);
   const show = () =>
     replace(
@@ -91,7 +91,8 @@ function dueField() {
         : `${dateTime(ms())} · ${relative(ms(), serverNow())} · ${fill(gettext("%(ms)s ms"), { ms: ms() })}`,
     );
   const put = (/** @type {number} */ at) => {
-    input.value = zone.value ? new Date(at).toISOString().slice(0, 19) : localText(at);
+    if (zone.value) input.value = new Date(at).toISOString().slice(0, 19);
+    else putMoment(input, at);
     show();
   };
   const later = (/** @type {number} */ away) =>

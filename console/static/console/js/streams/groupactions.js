@@ -1,11 +1,11 @@
 // What can be done to consumer groups: made, paused until a time, claimed from, given settings, deleted.
 import { aboutThis, get, ofTopic, once, post } from "../core/api.js";
 import { h, replace } from "../core/dom.js";
-import { count, dateTime, duration } from "../core/format.js";
+import { count, duration, relative } from "../core/format.js";
 import { page } from "../core/page.js";
 import { fill, gettext, messageOf, ngettext } from "../core/text.js";
 import { toast } from "../core/toast.js";
-import { inZone, localText, momentOf } from "../core/zone.js";
+import { inZone, momentIn, momentOf, putMoment } from "../core/zone.js";
 import { planDialog } from "../definitions/plandialog.js";
 import { ask } from "../parts/ask.js";
 import { CommandLine } from "../parts/command.js";
@@ -94,7 +94,7 @@ export function pauseDialog(group, nowMs, onDone) {
   const until = h("input", { class: "rc-input", type: "datetime-local", step: 1, name: "until" });
   const words = h("span", { class: "rc-muted" });
   const show = () =>
-    replace(words, until.value ? dateTime(momentOf(until.value)) : gettext("until somebody resumes it"));
+    replace(words, until.value ? relative(momentIn(until), nowMs) : gettext("until somebody resumes it"));
   until.addEventListener("input", show);
   show();
   const chips = CHIPS_MS.map((ms) =>
@@ -104,7 +104,7 @@ export function pauseDialog(group, nowMs, onDone) {
         type: "button",
         class: "rc-chip",
         onclick: () => {
-          until.value = localText(nowMs + ms);
+          putMoment(until, nowMs + ms);
           show();
         },
       },
@@ -121,7 +121,7 @@ export function pauseDialog(group, nowMs, onDone) {
     label: gettext("Pause group"),
     reason: "optional",
     submit: async ({ reason }) => {
-      const until_ms = until.value ? momentOf(until.value) : null;
+      const until_ms = until.value ? momentIn(until) : null;
       await post(ofTopic(group.name, ":pause"), { until_ms, reason }, about);
       toast(gettext("The group is paused."), "success");
       onDone();

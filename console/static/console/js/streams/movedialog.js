@@ -6,7 +6,7 @@ import { h, headRow, press, replace } from "../core/dom.js";
 import { count, exact } from "../core/format.js";
 import { fill, gettext, ngettext } from "../core/text.js";
 import { toast } from "../core/toast.js";
-import { inZone, localText, momentOf } from "../core/zone.js";
+import { inZone, momentIn, putMoment } from "../core/zone.js";
 import { ask } from "../parts/ask.js";
 import { CommandLine } from "../parts/command.js";
 import { slotNumbers } from "./slotnumbers.js";
@@ -108,14 +108,14 @@ class MoveDialog {
     replace(this.say, SAY[name]);
     this.timeLabel.hidden = name !== "time";
     this.idLabel.hidden = name !== "id";
-    if (name === "time" && !this.time.value) this.time.value = localText(serverNow() - 3_600_000);
+    if (name === "time" && !this.time.value) putMoment(this.time, serverNow() - 3_600_000);
     this.changed(0);
   }
 
   /** What to ask for; null where something is missing. */
   wanted() {
     /** @type {Record<string, string | number>} */
-    const typed = { time: momentOf(this.time.value), id: this.id.value.trim() };
+    const typed = { time: momentIn(this.time), id: this.id.value.trim() };
     const to = typed[this.where] ?? this.where;
     if (to === "" || Number.isNaN(to)) return null;
     try {
