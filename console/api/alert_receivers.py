@@ -63,10 +63,13 @@ def change_receiver(
 
 
 @router.delete("/{int:number}", response={204: None}, url_name="alert-receiver-delete", summary="Delete it")
-def delete_receiver(request: HttpRequest, number: Number, reason: str = NEEDED_WHY) -> Any:
-    """What it has not been sent yet is not sent any more. A rule that named it alone tells all receivers then."""
+def delete_receiver(request: HttpRequest, number: Number, if_match: IfMatch = "", reason: str = NEEDED_WHY) -> Any:
+    """What it has not been sent yet is not sent any more. A rule that named it alone tells all receivers then. With
+    `If-Match` only what is as it was seen."""
     caller = _administrator(request)
-    alerts.remove_receiver(caller.actor, alerts.find_receiver(number), reason)
+    row = alerts.find_receiver(number)
+    check_row(row.changed, if_match)
+    alerts.remove_receiver(caller.actor, row, reason)
     return Status(204, None)
 
 

@@ -30,13 +30,12 @@ from console.api.alert_shapes import (
 from console.api.http.callers import Caller, caller_of
 from console.api.http.cursors import cursor_of, number_in
 from console.api.http.lists import readable
-from console.api.http.preconditions import IfMatch, check_row
+from console.api.http.preconditions import IfMatch, check_tag
 from console.api.http.schemas import NEEDED_WHY, Cursor, Limit, Text, WithReason
 from console.engine import engine
 from console.errors import UnknownAlert
 from console.models import Alert, AlertLook, AlertRule, AlertSilence
-from console.serializers.alerts import alert_json, rule_json, silence_json
-from console.serializers.text import row_etag
+from console.serializers.alerts import alert_json, rule_etag, rule_json, silence_json
 from console.usecases import alerts
 from console.usecases.alerts import RULE_FIELDS
 
@@ -101,7 +100,7 @@ def create_rule(request: HttpRequest, response: HttpResponse, body: RuleBody) ->
     caller_of(request).require(Action.ALERT_RULE)
     made = _put(request, AlertRule(name=body.name), body)
     response["Location"] = reverse("console-api:alert-rule", kwargs={"name": made.name})
-    response["ETag"] = row_etag(made.changed)
+    response["ETag"] = rule_etag(made)
     return Status(201, rule_json(made))
 
 
@@ -125,7 +124,7 @@ def preview_rule(request: HttpRequest, body: RuleChange) -> dict[str, Any]:
 def one_rule(request: HttpRequest, response: HttpResponse, name: RuleName) -> dict[str, Any]:
     caller = _caller(request)
     rule = alerts.find_rule(caller.user, name)
-    response["ETag"] = row_etag(rule.changed)
+    response["ETag"] = rule_etag(rule)
     return rule_json(rule)
 
 
@@ -139,18 +138,20 @@ def change_rule(
     caller = caller_of(request)
     caller.require(Action.ALERT_RULE)
     rule = alerts.find_rule(caller.user, name)
-    check_row(rule.changed, if_match)
+    check_tag(rule_etag(rule), if_match)
     rule = _put(request, rule, body)
-    response["ETag"] = row_etag(rule.changed)
+    response["ETag"] = rule_etag(rule)
     return rule_json(rule)
 
 
 @router.delete("/rules/{name}", response={204: None}, url_name="alert-rule-delete", summary="Delete a rule")
-def delete_rule(request: HttpRequest, name: RuleName, reason: str = NEEDED_WHY) -> Any:
-    """What it found stays in the list; what fires by it is over."""
+def delete_rule(request: HttpRequest, name: RuleName, if_match: IfMatch = "", reason: str = NEEDED_WHY) -> Any:
+    """What it found stays in the list; what fires by it is over. With `If-Match` only what is as it was seen."""
     caller = caller_of(request)
     caller.require(Action.ALERT_RULE)
-    alerts.remove_rule(caller.actor, alerts.find_rule(caller.user, name), reason)
+    rule = alerts.find_rule(caller.user, name)
+    check_tag(rule_etag(rule), if_match)
+    alerts.remove_rule(caller.actor, rule, reason)
     return Status(204, None)
 
 

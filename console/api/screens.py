@@ -161,9 +161,12 @@ def change_screen(
 
 
 @router.delete("/{name}", response={204: None}, url_name="screen-delete", summary="Delete it; its link ends")
-def delete_screen(request: HttpRequest, name: ScreenName, reason: str = NEEDED_WHY) -> Any:
+def delete_screen(request: HttpRequest, name: ScreenName, if_match: IfMatch = "", reason: str = NEEDED_WHY) -> Any:
+    """With `If-Match` only what is as it was seen."""
     caller = _editor(request)
-    screens.remove(caller.actor, screens.find(name), reason)
+    screen = screens.find(name)
+    check_row(screen.changed, if_match)
+    screens.remove(caller.actor, screen, reason)
     return Status(204, None)
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from hashlib import blake2b
 from typing import Any
 
 from console.models import Alert, AlertReceiver, AlertRule, AlertSilence
+from console.serializers.text import row_etag
 
 _ALERT = (
     "id", "name", "topic", "topics", "severity", "state", "began_ms", "fired_ms", "resolved_ms", "seen_ms", "value",
@@ -38,6 +41,13 @@ def rule_json(rule: AlertRule) -> dict[str, Any]:
     """`receivers` empty: all of them are told."""
     receivers = [each.name for each in rule.receivers.all()]
     return {**{name: getattr(rule, name) for name in _RULE}, "receivers": receivers}
+
+
+def rule_etag(rule: AlertRule) -> str:
+    """Its version: the names of those it tells are theirs, and change without it."""
+    names = [each.name for each in rule.receivers.all()]
+    told = f".{blake2b(json.dumps(names).encode(), digest_size=8).hexdigest()}" if names else ""
+    return f'{row_etag(rule.changed)[:-1]}{told}"'
 
 
 def silence_json(row: AlertSilence) -> dict[str, Any]:

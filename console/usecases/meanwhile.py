@@ -36,7 +36,8 @@ def unchanged(row: Any, taken: NameTaken | None = None) -> Iterator[None]:
 
 
 def removed(row: Any) -> bool:
-    """Delete a row. Whether it was there: of several who do so at once one has done it."""
+    """Delete a row. Whether it was there: of several who do so at once one has done it. Raises `ChangedMeanwhile` where
+    somebody has written it since it was read: nobody has seen that who wants it gone."""
     rows = type(row).objects.filter(pk=row.pk)
     with transaction.atomic():
         write_lock(rows)
@@ -44,6 +45,8 @@ def removed(row: Any) -> bool:
         there = rows.select_for_update().first()
         if there is None:
             return False
+        if getattr(there, "changed", None) != getattr(row, "changed", None):
+            raise ChangedMeanwhile(sentence())
         there.delete()
     return True
 

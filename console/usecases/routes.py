@@ -88,7 +88,8 @@ def pause(actor: Actor, name: str, paused: bool, reason: str) -> RouteStatus:
 def delete(actor: Actor, name: str, reason: str, force: bool = False, seen: Route | None = None) -> None:
     """Delete a route. `seen`: as it was shown; it is deleted as that alone.
 
-    Raises `Forbidden`, `BadRequest` (no reason), `UnknownRoute`, `RouteNotEmpty`, `ChangedMeanwhile`.
+    Raises `Forbidden`, `BadRequest` (no reason), `UnknownRoute`, `RouteNotEmpty`, `ChangedMeanwhile`,
+    `VersionConflict`.
     """
     route = read(actor.user, name).route
     query = {"route": name, "force": force}
@@ -99,7 +100,7 @@ def delete(actor: Actor, name: str, reason: str, force: bool = False, seen: Rout
         check_reason(reason, needed=True)
         if seen is not None and (seen.version, seen.created_ms) != (route.version, route.created_ms):
             raise ChangedMeanwhile(moved())
-        engine().control.delete_route(name, force)
+        engine().control.delete_route(name, force, seen=seen)
         entry.done, entry.detail = 1, {"definition": route.to_dict()}
 
 

@@ -179,9 +179,10 @@ class AsyncControl:
             await self.client.run(registry.limit_tenant(self.client.keyspace, name, tenant, limit))
         )
 
-    async def delete_topic(self, name: str | Topic, force: bool = False) -> int:
-        """Deletes a topic or a group with every key; returns how many messages went along. Raises `TopicNotEmpty`."""
-        return await self.client.run(self.client.deleted(name, force))
+    async def delete_topic(self, name: str | Topic, force: bool = False, *, seen: Topic | None = None) -> int:
+        """Deletes a topic or a group with every key; returns how many messages went along. ``seen``: a topic goes only
+        as that version. Raises `TopicNotEmpty`, `VersionConflict`."""
+        return await self.client.run(self.client.deleted(name, force, seen))
 
     async def trim(self, topic: str | Topic) -> int:
         """Cuts a stream topic to its bounds at once, as sending and the keeper do; how many entries went."""
@@ -222,9 +223,10 @@ class AsyncControl:
         """Starts it again."""
         return await self.client.run(routes.pause(self.client.keyspace, name, False))
 
-    async def delete_route(self, name: str, force: bool = False) -> None:
-        """Deletes a route, and its group of a stream. Raises `UnknownRoute`, `RouteNotEmpty`."""
-        await self.client.run(routes.delete(self.client.keyspace, name, force))
+    async def delete_route(self, name: str, force: bool = False, *, seen: Route | None = None) -> None:
+        """Deletes a route, and its group of a stream. ``seen``: only as that version. Raises `UnknownRoute`,
+        `RouteNotEmpty`, `VersionConflict`."""
+        await self.client.run(routes.delete(self.client.keyspace, name, force, seen))
 
     async def redrive(self, topic: str | Topic, refs: References, target: Target | str) -> list[ActionResult]:
         """Moves dead letters to another topic: a route by hand. See `rmq_core.routes.redrive`."""

@@ -259,10 +259,10 @@ class ClientCore:
             raise WrongKind(f"only a group of a stream is paused until a time; {name!r} is a topic")
         return self.remember((yield from registry.pause(self.keyspace, name, paused)))
 
-    def deleted(self, name: str | Topic, force: bool) -> Operation[int]:
+    def deleted(self, name: str | Topic, force: bool, seen: Topic | None = None) -> Operation[int]:
         """Deletes a topic with its groups, or a group."""
         name = topic_name(name)
-        gone = yield from groups.delete_topic(self.keyspace, name, force)
+        gone = yield from groups.delete_topic(self.keyspace, name, force, seen)
         for known in [each for each in self._topics if each == name or each.startswith(f"{name}{AT}")]:
             self.forget(known)
         return gone

@@ -105,6 +105,7 @@ def read(
 def _add(found: Read, topic: Topic, slot: int, start: Position, reply: list[Any], count: int) -> None:
     written, _, _, entries = reply
     last_id, last_n = start
+    known = written >= 0  # else somebody has spoiled it, and nothing is written until that is corrected
     for entry_id, fields in entries:
         n = number_of(fields)
         transitions = decode(topic, slot, entry_id, fields)
@@ -117,7 +118,7 @@ def _add(found: Read, topic: Topic, slot: int, start: Position, reply: list[Any]
                 found.gaps.append(Gap(topic.name, slot, n - 1, n, at_ms, "off"))
         found.transitions += transitions
         last_id, last_n = transitions[0].entry_id, n
-    if len(entries) < count and written != last_n:
+    if known and len(entries) < count and written != last_n:
         reason = "missing" if written > last_n else "restarted"
         found.gaps.append(Gap(topic.name, slot, last_n, written + 1, None, reason))
         last_n = written

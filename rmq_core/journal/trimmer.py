@@ -123,13 +123,13 @@ def state(keyspace: Keyspace, topic: Topic) -> Operation[JournalState]:
             for slot in some
         ]
         for slot, (now_ms, held, used, last_n, first_id, unread) in zip(some, replies, strict=True):
-            entries, written, fullest = entries + held, written + last_n, max(fullest, held)
+            entries, written, fullest = entries + held, written + max(0, last_n), max(fullest, held)
             sized, size = sized and used >= 0, size + max(0, used)
             if first_id:
                 oldest.append(_parts(first_id.decode())[0])
             for name, first_unread in zip(known, unread, strict=True):
                 if first_unread:
-                    behind[name] += last_n - known[name].get(slot, START).n
+                    behind[name] += max(0, last_n - known[name].get(slot, START).n)
                     waiting[name] = max(waiting[name], now_ms - _parts(first_unread.decode())[0])
     return JournalState(
         topic=topic.name,

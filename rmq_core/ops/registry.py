@@ -13,6 +13,7 @@ from rmq_core.errors import (
 from rmq_core.figures import digits
 from rmq_core.model import formats
 from rmq_core.model.group import Group
+from rmq_core.model.route import Route
 from rmq_core.model.tenants import with_limit
 from rmq_core.model.topic import Journal, Topic
 from rmq_core.ops import bands, fair_marks, journal_marks, on_its_way, order, placement, quotas, reporting
@@ -171,19 +172,28 @@ def limit_tenant(keyspace: Keyspace, name: str, tenant: str, limit: str) -> Oper
             continue  # somebody else's change was first: keep it and add ours
 
 
-def delete(keyspace: Keyspace, name: str, force: bool = False, groups_written_ms: int = 0) -> Operation[int]:
+def delete(
+    keyspace: Keyspace, name: str, force: bool = False, groups_written_ms: int = 0, seen: Topic | None = None
+) -> Operation[int]:
     """Deletes a topic and every key it has; returns how many messages went with it.
 
     ``groups_written_ms``: how far the journals were of its groups. Raises `TopicNotEmpty` while it holds messages,
-    unless ``force``.
+    unless ``force``; `VersionConflict` where it is not ``seen`` any more.
     """
     topic = yield from definitions.read(keyspace, name)
+    check_seen(topic, seen)
     yield from _shapes(keyspace, topic)
     yield from check_empty(keyspace, topic, force)
     written_ms = max(groups_written_ms, (yield from last_written_ms(keyspace, topic)))
     args = [name, topic.version, keyspace.changes, topic.created_ms, formats.NAMESPACE, written_ms]
     yield [Call(script("topic_delete"), _keys(keyspace), args)]
     return (yield from purge(keyspace, topic))
+
+
+def check_seen(now: Topic | Route, seen: Topic | Route | None) -> None:
+    """Whoever deletes what was seen deletes no later version of it. Raises `VersionConflict`."""
+    if seen is not None and (now.version, now.created_ms) != (seen.version, seen.created_ms):
+        raise VersionConflict(f"{now.name!r} is not as it was seen any more: its stored version is {now.version}")
 
 
 def last_written_ms(keyspace: Keyspace, topic: Topic) -> Operation[int]:

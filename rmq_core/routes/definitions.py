@@ -21,7 +21,7 @@ from rmq_core.model.group import split
 from rmq_core.model.route import Route
 from rmq_core.model.text import shown
 from rmq_core.model.topic import Topic
-from rmq_core.ops import on_its_way
+from rmq_core.ops import on_its_way, registry
 from rmq_core.protocol.keys import Keyspace
 from rmq_core.protocol.scripts import Call, Operation, script
 from rmq_core.queries import definitions
@@ -103,12 +103,14 @@ def pause(keyspace: Keyspace, name: str, paused: bool) -> Operation[Route]:
             continue
 
 
-def delete(keyspace: Keyspace, name: str, force: bool = False) -> Operation[None]:
+def delete(keyspace: Keyspace, name: str, force: bool = False, seen: Route | None = None) -> Operation[None]:
     """Deletes a route, with its group of a stream. Messages that were not forwarded stay where they are.
 
-    Raises `UnknownRoute`, and `RouteNotEmpty` while something is on its way or unfinished, unless ``force``.
+    Raises `UnknownRoute`, `RouteNotEmpty` while something is on its way or unfinished, unless ``force``, and
+    `VersionConflict` where it is not ``seen`` any more.
     """
     route = yield from read(keyspace, name)
+    registry.check_seen(route, seen)
     source: Topic | None = None
     queue: Topic | None = None
     try:

@@ -119,18 +119,20 @@ def delete(keyspace: Keyspace, topic: Topic, name: str, force: bool = False) -> 
     return (yield from registry.purge(keyspace, group))
 
 
-def delete_topic(keyspace: Keyspace, name: str, force: bool = False) -> Operation[int]:
-    """Deletes a topic with its groups, or a group. Raises `TopicNotEmpty` while it holds something, but by force."""
+def delete_topic(keyspace: Keyspace, name: str, force: bool = False, seen: Topic | None = None) -> Operation[int]:
+    """Deletes a topic with its groups, or a group. Raises `TopicNotEmpty` while it holds something, but by force;
+    `VersionConflict` where a topic is not ``seen`` any more."""
     if is_group_name(name):
         of, group = split(name)
         return (yield from delete(keyspace, (yield from definitions.read(keyspace, of)), group, force))
     topic = yield from definitions.read(keyspace, name)
     if topic.is_stream:
+        registry.check_seen(topic, seen)
         yield from registry.check_empty(keyspace, topic, force)
         # First: should this process die in between, the topic is still there, to be deleted again.
         written_ms = yield from _delete_all(keyspace, topic)
-        return (yield from registry.delete(keyspace, name, force, written_ms))
-    return (yield from registry.delete(keyspace, name, force))
+        return (yield from registry.delete(keyspace, name, force, written_ms, seen))
+    return (yield from registry.delete(keyspace, name, force, seen=seen))
 
 
 def _delete_all(keyspace: Keyspace, topic: Topic) -> Operation[int]:

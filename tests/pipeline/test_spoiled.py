@@ -31,7 +31,8 @@ def test_spoiled_counters_are_found_and_repaired(spark: Any, client: RMQ, tmp_pa
         return client.define(Topic(name, TopicKind.PRIORITY, slots=SLOTS, journal=Journal.FULL))
 
     topic, options = define("work"), SourceOptions(client.target.url, client.keyspace.namespace, (), 8)
-    for name in (topic.name, define("other").name, define("third").name):
+    topics = {each.name: each for each in (topic, define("other"), define("third"))}
+    for name in topics:
         client.send_many(name, [PriorityMessage("x", priority=100, key=f"m{i}") for i in range(100)])
     inputs = Inputs(options, str(tmp_path / "archive"), str(tmp_path / "reports"))
     archive(spark, options, str(inputs.archive))
@@ -46,20 +47,23 @@ def test_spoiled_counters_are_found_and_repaired(spark: Any, client: RMQ, tmp_pa
 
     for slot, spoiled in enumerate(COUNTERS):
         spoil("work", slot, *spoiled)
-    for slot, field in enumerate(("told", "journaled")):
-        spoil("other", slot, field, HUGE)
+    for slot, spoiled in enumerate((("told", HUGE), ("journaled", HUGE), ("journaled", b"many"))):
+        spoil("other", slot, *spoiled)
     mark = client.connection.run([("HGET", client.keyspace.slot("third", 0).stats, "shape")])[0]
     spoil("third", 0, "shape", b"\xff\xfe")
     found = findings("spoiled")
     kinds = {(row["kind"], row["topic"], row["slot"]) for row in found}
     wanted = {("slot_ledger", "work", slot) for slot in range(len(COUNTERS))}
-    assert kinds == wanted | {("journal_gap", "other", 1), ("journal_gap", "third", 0)}
+    stopped = {(kind, "other", slot) for kind in ("journal_gap", "slot_ledger") for slot in (1, 2)}
+    assert kinds == wanted | stopped | {("journal_gap", "third", 0)}
     for row in found:
-        if row["topic"] == "work":
+        if row["kind"] == "slot_ledger":
+            assert row["repair"] == "correct_counters"
             said = json.loads(row["evidence"])
             wrong = repairs.Miscount(said["gap"], said["by"], said["counters"], said["corrected"])
-            assert client.run(repairs.correct_counters(client.keyspace, topic, row["slot"], wrong))
-    taken = client.take("work", 100)
-    assert len(taken) == 100 and len(client.ack(taken)) == 100
-    assert {row["topic"] for row in findings("repaired")} == {"other", "third"}
+            assert client.run(repairs.correct_counters(client.keyspace, topics[row["topic"]], row["slot"], wrong))
+    for name in ("work", "other"):
+        taken = client.take(name, 100)
+        assert len(taken) == 100 and len(client.ack(taken)) == 100
+    assert {row["topic"] for row in findings("repaired")} == {"third"}
     spoil("third", 0, "shape", mark)

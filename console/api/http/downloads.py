@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
+from itertools import chain, islice
 
 from asgiref.sync import sync_to_async
 from django.core.handlers.asgi import ASGIRequest
@@ -24,8 +25,11 @@ RECHECK_S = 5.0
 def download(
     request: HttpRequest, pieces: Iterator[str], name: str, content_type: str, may: Callable[[Caller], object]
 ) -> StreamingHttpResponse:
-    """Served as it is made by either kind of server, while `may` raises nothing of the caller as things are then."""
-    pieces = _while_allowed(request, pieces, name, may)
+    """Served as it is made by either kind of server, while `may` raises nothing of the caller as things are then.
+
+    The first piece is made at once: what fails there is a refusal, and no file that is cut off.
+    """
+    pieces = _while_allowed(request, chain([*islice(pieces, 1)], pieces), name, may)
     # Django would collect a plain iterator in memory before it sends it through ASGI.
     found = _awaited(pieces) if isinstance(request, ASGIRequest) else pieces
     return StreamingHttpResponse(found, content_type=f"{content_type}; charset=utf-8", headers=_only_saved(name))

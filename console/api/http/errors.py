@@ -45,6 +45,8 @@ Fields = Iterable[tuple[str, str]]
 NO_REASON = "no_reason"
 """The type of what a body's check says of a reason that is none."""
 PROBLEM = "application/problem+json"
+MOVED = (ChangedMeanwhile, ScheduleMoved, errors.VersionConflict)
+"""Somebody else was faster."""
 RETRY_SOON_S = 1
 DATABASE_AWAY = "The console's database does not take this just now; the server's log says why."
 
@@ -293,9 +295,16 @@ def install(api: NinjaAPI) -> None:
         api.add_exception_handler(kind, refused)  # type: ignore[arg-type]
 
 
+def names_version(if_match: str) -> bool:
+    """Whether that asks for a version, and not only that there is one."""
+    return if_match.strip() not in ("", "*")
+
+
 def refused(request: HttpRequest, error: Exception) -> HttpResponse:
     """The answer to an exception; what callers are not told is in the log."""
     found = translate(error)
+    if isinstance(error, MOVED) and names_version(request.headers.get("If-Match", "")):
+        found.status = 412  # that version was there when we looked, and is no more
     if found.status == 500 or found.code == "database_unavailable":
         log.error("%s %s: request %s", request.method, request.path, _id(request), exc_info=error)
     return respond(request, found)

@@ -95,7 +95,12 @@ def stale(detail: str) -> ApiError:
 
 def check_row(changed: datetime, if_match: str) -> None:
     """Where a version of a row is asked for, it must be the stored one. Raises 412."""
+    check_tag(row_etag(changed), if_match)
+
+
+def check_tag(tag: str, if_match: str) -> None:
+    """The same of one whose ETag says more than when it was changed."""
     wanted = tags_of("If-Match", if_match)
-    if wanted and wanted != ["*"] and row_etag(changed) not in wanted:
-        sentence = f"Somebody else has changed it meanwhile: read it again. Its ETag is {row_etag(changed)}."
+    if wanted and wanted != ["*"] and tag not in wanted:
+        sentence = f"Somebody else has changed it meanwhile: read it again. Its ETag is {tag}."
         raise ApiError(412, "changed_meanwhile", sentence)

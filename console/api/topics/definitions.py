@@ -13,9 +13,16 @@ from pydantic import ConfigDict, Field, create_model, model_validator
 from console.access import Action, Permission
 from console.api.http.callers import Caller, caller_of
 from console.api.http.cursors import cursor_of, number_in
-from console.api.http.errors import invalid, no_reason
+from console.api.http.errors import invalid, names_version, no_reason
 from console.api.http.lists import readable
-from console.api.http.preconditions import IfMatch, IfNoneMatch, check_match, check_none_match, expected_version, stale
+from console.api.http.preconditions import (
+    IfMatch,
+    IfNoneMatch,
+    check_match,
+    check_none_match,
+    expected_version,
+    stale,
+)
 from console.api.http.routers import topics as router
 from console.api.http.schemas import CONFIRM, NEEDS_REASON, WHY, Cursor, Limit, Reason, Strict, TopicName, check_why
 from console.api.topics.status import Definition
@@ -190,8 +197,10 @@ def delete_topic(
     if is_blank(reason):
         raise no_reason()
     require_audited(caller.actor, action, topic)
-    check_match(_stored(topic), if_match)
-    return {"messages": store.delete(caller.actor, topic, reason, force, confirm)}
+    now = _stored(topic)
+    check_match(now, if_match)
+    seen = now if names_version(if_match) else None
+    return {"messages": store.delete(caller.actor, topic, reason, force, confirm, seen)}
 
 
 @router.get(

@@ -13,6 +13,7 @@ from console.serializers.follow_ups import Sees, headers_json
 from console.serializers.text import csv_lines, json_lines
 from console.usecases.actor import Actor
 from console.usecases.audit import audited
+from rmq_core.client.kinds import check_queue
 from rmq_core.model.bodies import Body, decode_body
 from rmq_core.model.filters import MessageFilter
 from rmq_core.model.topic import Topic
@@ -31,7 +32,7 @@ def export_dead(actor: Actor, topic: str, wanted: MessageFilter, form: str) -> I
     """Dead letters that match, for somebody: recorded in the audit, for content leaves the console."""
     with audited(actor, "export", topic=topic, query={"filter": wanted.to_mapping(), "format": form}) as entry:
         require(actor.user, Permission.READ_PAYLOAD, topic)
-        engine().client.topic(topic)
+        check_queue(engine().client.topic(topic))
         entry.done = 1
     return export(topic, wanted, form, lambda name: in_scope(actor.user, name))
 
@@ -43,11 +44,11 @@ def export(topic: str, wanted: MessageFilter, form: str, sees: Sees) -> Iterator
     """
     client, inspector = engine().client, engine().inspector
     definition = client.topic(topic)
-    if form == "csv":
-        yield csv_lines([COLUMNS])
     cursor: str | None = None
     while True:
         found = inspector.select(topic, wanted, cursor=cursor, scan=SCAN)
+        if form == "csv" and cursor is None:  # what is refused is refused before anything is said
+            yield csv_lines([COLUMNS])
         for rows in by_size(found.rows, BYTES_AT_ONCE):
             found_bodies = client.run(_bodies(client.keyspace, definition, rows))
             lines = [_line(row, body, sees) for row, body in zip(rows, found_bodies, strict=True)]

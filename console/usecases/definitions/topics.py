@@ -87,10 +87,14 @@ def rollback_target(name: str, revision: int) -> Topic:
     return wanted_topic({**values, "paused": now.paused}, now)
 
 
-def delete(actor: Actor, name: str, reason: str, force: bool = False, confirm: str = "") -> int:
+def delete(
+    actor: Actor, name: str, reason: str, force: bool = False, confirm: str = "", seen: Topic | None = None
+) -> int:
     """Delete a topic with every key; returns how many messages went with it. `confirm`: its name, where they are many.
+    `seen`: only as that version.
 
-    Raises `Forbidden`, `BadRequest` (no reason), `NotConfirmed`, `UnknownTopic`, `TopicNotEmpty` (and not `force`).
+    Raises `Forbidden`, `BadRequest` (no reason), `NotConfirmed`, `UnknownTopic`, `TopicNotEmpty` (and not `force`),
+    `VersionConflict`.
     """
     action = Action.DELETE_GROUP if is_group_name(name) else Action.FORCE_DELETE if force else Action.DELETE_TOPIC
     with audited(actor, action, topic=name, query={"force": force}, reason=reason) as entry:
@@ -104,7 +108,7 @@ def delete(actor: Actor, name: str, reason: str, force: bool = False, confirm: s
         else:
             topic_history.note(topic)
             began_ms = engine().inspector.now_ms()
-            gone = engine().control.delete_topic(name, force)
+            gone = engine().control.delete_topic(name, force, seen=seen)
             topic_history.record_deleted(name, topic.version, began_ms, engine().inspector.now_ms(), actor, reason)
         entry.done = 1
         entry.detail = {"messages": gone, "definition": definition_json(topic)}

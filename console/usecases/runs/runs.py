@@ -22,6 +22,7 @@ from console.options import options
 from console.usecases.actor import Actor
 from console.usecases.audit import audited, check_reason, complete_run, new_entry, refusals
 from console.usecases.job_queue import enqueue_run
+from console.usecases.meanwhile import removed
 from console.usecases.runs import erasing, run_places
 from rmq_core.errors import RMQError
 from rmq_core.figures import digits
@@ -205,14 +206,15 @@ def switch(actor: Actor, found: PipelineSchedule, enabled: bool, reason: str = "
 def remove(actor: Actor, found: PipelineSchedule, reason: str) -> None:
     """Delete a schedule; its runs stay. The audit keeps what it was.
 
-    Raises `Forbidden`, `BadRequest` (no reason), `UnknownSchedule` (somebody else has deleted it).
+    Raises `Forbidden`, `BadRequest` (no reason), `UnknownSchedule` (somebody else has deleted it),
+    `ChangedMeanwhile`.
     """
     what = {"kind": found.kind, "topics": found.topics, "ledger": found.ledger, "every_ms": found.every_ms}
     query = {"schedule": found.pk, "delete": True, **what}
     with audited(actor, Action.SCHEDULE, query=query, reason=reason) as entry:
         require(actor.user, Action.SCHEDULE, "")
         check_reason(reason, needed=True)
-        if not PipelineSchedule.objects.filter(pk=found.pk).delete()[0]:
+        if not removed(found):
             raise unknown_schedule()
         entry.done = 1
 

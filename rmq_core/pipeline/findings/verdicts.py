@@ -151,10 +151,12 @@ def ledgers(
     suspects: DataFrame | None = None,
     streams: Sequence[str] = (),
     miscounted: DataFrame | None = None,
+    holes: DataFrame | None = None,
 ) -> DataFrame:
     """Slots whose counters do not say what their queues hold, beyond what the misplaced messages explain, or not what
     their journal tells (``miscounted``), or of which somebody has spoiled one: it counts nothing, also where that is
-    right, and no script can count on from it.
+    right, and no script can count on from it. Of the running number of a journal (``journaled``) ``holes`` say how far
+    it was.
 
     What is put back, or taken away, balances the ledger again; the rest (``by``) is what a correction is of. Those of
     ``streams`` are not corrected.
@@ -170,15 +172,21 @@ def ledgers(
         explained = rows.groupBy(*SLOT).agg(F.sum(away - F.size("extra")).cast("long").alias("explained"))
     if miscounted is None:
         miscounted = small(slot_ledgers.sparkSession, [], "topic string, slot int, counters string")
+    if holes is None:
+        holes = small(slot_ledgers.sparkSession, [], "topic string, slot int, last_n long")
+    reached = holes.groupBy(*SLOT).agg(F.max("last_n").alias("reached_n"))
     unbalanced = (
         slot_ledgers.join(explained, [*SLOT], "left")
         .join(miscounted, [*SLOT], "left")
+        .join(reached, [*SLOT], "left")
         .withColumn("by", F.col("gap") - F.coalesce("explained", F.lit(0)))
     )
     told = F.coalesce(F.from_json("counters", "map<string, long>"), F.expr("map()").cast("map<string, long>"))
     spoiled = F.from_json(F.get_json_object("ledger", "$.spoiled"), "array<string>")
     rest = F.array_except(F.coalesce(spoiled, F.expr("array()").cast("array<string>")), F.map_keys(told))
-    every = F.map_concat(told, F.map_from_arrays(rest, F.transform(rest, lambda _: F.lit(0).cast("long"))))
+    short = -F.coalesce("reached_n", F.lit(0)).cast("long")
+    counted = F.transform(rest, lambda name: F.when(name == "journaled", short).otherwise(F.lit(0).cast("long")))
+    every = F.map_concat(told, F.map_from_arrays(rest, counted))
     each = F.when(F.size(every) > 0, every)
     stream = F.col("topic").isin([*streams])
     why = F.when(stream, F.lit(WHY["slot_ledger"]))

@@ -209,7 +209,7 @@ def findings(judged: Judged, snapshot: DataFrame, history: History, ledger: Ledg
     slot_ledgers, holes, suspects, messages = map(kept.read, ("slot_ledgers", "holes", "suspects", "messages"))
     miscounted = counters.miscounted(kept.read("accounts"), kept.read("whole"), slot_ledgers, suspects)
     several = [
-        verdicts.ledgers(slot_ledgers, suspects, [topic.name for topic in topics if topic.is_stream], miscounted),
+        verdicts.ledgers(slot_ledgers, suspects, [each.name for each in topics if each.is_stream], miscounted, holes),
     ]
     if any(topic.is_group for topic in topics):
         several.append(groups.moved_by_hand(kept.read("accounts"), kept.read("whole"), slot_ledgers))

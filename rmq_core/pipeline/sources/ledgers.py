@@ -45,7 +45,7 @@ def read_ledger(reply: list[Any]) -> dict[str, Any]:
         "bodies": bodies,
         "failed": failed,
         "counters": counters,
-        "spoiled": [name for name in (*COUNTERS, "corrected") if is_spoiled(said.get(name.encode(), 0))],
+        "spoiled": [name for name in (*COUNTERS, "corrected", "journaled") if is_spoiled(said.get(name.encode(), 0))],
         "journaled": number(said.get(b"journaled", 0)),
         "told": number(said.get(b"told", 0)),
         "corrected": number(said.get(b"corrected", 0)),

@@ -2,12 +2,14 @@
 -- KEYS   the slot's keys
 -- ARGV   shape, the ledger's gap as it was seen, what of it is left when what is put back has been repaired, and what of
 --        that is to be corrected as dropped (or, below 0, as restored) when the counters named are right; how often the
---        slot's counters had been corrected ('': not looked at); then counters, and what each counts too much
+--        slot's counters had been corrected ('': not looked at); then counters, and what each counts too much: of `journaled`,
+--        where it is no number, below 0 how far the journal was
 -- reply  1 done, 0 the gap is another one by now, or they were corrected since: nothing was done; error RMQSHAPE <shape>:
 --        nothing was done
 -- include shared/slot.lua
 -- include shared/marks.lua
 -- include shared/misfit.lua
+-- include shared/last_number.lua
 
 local unfit = misfit(ARGV[1])
 if unfit then
@@ -34,6 +36,7 @@ local seen, left, by, corrected = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber
 if gap ~= seen and gap ~= left or corrected and corrected ~= counter(10) then
   return 0
 end
+local journaled, journal_spoiled = last_number()
 -- To what is spoiled nothing can be added.
 names[#names + 1] = 'repaired'
 for i = 6, #ARGV, 2 do
@@ -51,7 +54,11 @@ else
   count('restored', -by)
 end
 for i = 6, #ARGV, 2 do
-  count(ARGV[i], -tonumber(ARGV[i + 1]))
+  if ARGV[i] ~= 'journaled' then
+    count(ARGV[i], -tonumber(ARGV[i + 1]))
+  elseif journal_spoiled then
+    redis.call('HSET', STATS, 'journaled', string.format('%d', math.max(journaled, -tonumber(ARGV[i + 1]))))
+  end
 end
 count('repaired', 1)
 count('corrected', 1)

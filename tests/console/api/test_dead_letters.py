@@ -7,8 +7,12 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from console.models import AuditEntry, Operation
-from rmq_core import FixedTimeMessage, TopicKind
+from rmq_core import FixedTimeMessage, Topic, TopicKind
+from rmq_core.client.inspector import Inspector
+from rmq_core.errors import ConnectionLost
 from rmq_core.protocol.scripts import one
 from rmq_core.protocol.slot_calls import acquire
 from tests.console.api.conftest import Caller, problem
@@ -43,6 +47,23 @@ def test_what_is_gone_or_unchanged_is_not_sent(queue: Queue, operator: Caller) -
     problem(operator.post("/topics/orders/dead:resend", {**body, "content_base64": "AA=="}), 422, "invalid")
     queue.control.requeue("orders", ["bill"])
     problem(operator.post("/topics/orders/dead:resend", {**body, "content": "x"}), 404, "unknown_message")
+
+
+@pytest.mark.parametrize("form", ["jsonl", "csv"])
+def test_an_export_that_cannot_begin_is_refused_and_no_file(
+    queue: Queue, operator: Caller, form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue.client.define(Topic("events", TopicKind.STREAM, slots=1))
+    problem(operator.get(f"/topics/events/dead:export?form={form}"), 422, "wrong_kind")
+    assert not AuditEntry.objects.filter(action="export", result="done").exists()
+
+    def away(*_: object, **__: object) -> None:
+        raise ConnectionLost("Redis is away")
+
+    queue.topic()
+    queue.dead()
+    monkeypatch.setattr(Inspector, "select", away)
+    problem(operator.get(f"/topics/orders/dead:export?form={form}"), 503, "connection_lost")
 
 
 def test_they_are_exported_with_content(queue: Queue, operator: Caller) -> None:
