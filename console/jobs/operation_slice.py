@@ -230,12 +230,12 @@ class Slice:
         if operation.action in TAKING_OUT:
             client = engine().client
             name = Action(operation.action).value
-            return client.run(client.on_topic(remove, operation.topic, name, refs))
+            return client.run(client.on_topic(remove, operation.topic, name, refs, _first(refs, removed)))
         return [Removal(ref, status, 0) for ref, status in self._change(refs, removed)]
 
     def _change(self, refs: list[MessageRef], removed: Removed) -> list[ActionResult]:
         control, operation = engine().control, self.operation
-        if operation.undoes_id is not None:
+        if operation.action == Action.RESTORE:
             return [
                 result
                 for span, some in spans(refs, removed).items()
@@ -246,8 +246,14 @@ class Slice:
         if operation.action == Action.REPAIR:
             values = operation.values
             return repair_messages(operation.topic, str(values.get("repair")), refs, str(values.get("run") or ""))
+        if operation.action == Action.REQUEUE:
+            return control.requeue(operation.topic, refs, died_ms=_first(refs, removed))
         found: list[ActionResult] = getattr(control, Action(operation.action).value)(operation.topic, refs)
         return found
+
+
+def _first(refs: list[MessageRef], removed: Removed) -> dict[MessageRef, int]:
+    return {ref: removed[ref][0] for ref in refs if ref in removed}
 
 
 def _pace_ms(operation: Operation) -> float:

@@ -26,7 +26,7 @@ LOOK_S = 0.2
 class Taken:
     """Some messages. `cursor`: the place to go on from; `looked_at`: so many in all; `ended`: no more.
 
-    `removed`: when the copies that are meant were taken out, where that matters.
+    `removed`: when the copies that are meant died, or were taken out, where that matters.
     """
 
     refs: list[MessageRef]
@@ -55,13 +55,14 @@ class Named:
     """Messages that were named one by one."""
 
     def __init__(self, operation: Operation) -> None:
-        self._refs = [MessageRef(slot, ident) for slot, ident in operation.refs]
+        self._refs = [MessageRef(slot, ident) for slot, ident, *_ in operation.refs]
+        self._seen = {MessageRef(slot, ident): (at, at) for slot, ident, *more in operation.refs for at in more}
         self._at = int(operation.cursor or 0)
 
     def take(self, most: int) -> Taken:
         refs = self._refs[self._at : self._at + most]
         self._at += len(refs)
-        return Taken(refs, str(self._at), self._at, self._at >= len(self._refs))
+        return Taken(refs, str(self._at), self._at, self._at >= len(self._refs), self._seen)
 
     def close(self) -> None:
         pass

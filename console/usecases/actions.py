@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -32,7 +32,8 @@ DETAILS_KEPT = 200
 @dataclass(frozen=True)
 class ActionRequest:
     """One action as asked for. `due_ms` (epoch ms) or `priority` only to reschedule; `worker` and `slots` only for
-    actions on the fleet, where `topic` may be empty; `until_ms` (epoch ms) to acknowledge, and to pause a group."""
+    actions on the fleet, where `topic` may be empty; `until_ms` (epoch ms) to acknowledge, and to pause a group.
+    `at_ms`: when those died, or were taken out, that are meant, where it was seen."""
 
     action: Action
     topic: str
@@ -43,6 +44,7 @@ class ActionRequest:
     worker: str = ""
     slots: Sequence[int] = ()
     until_ms: int | None = None
+    at_ms: Mapping[MessageRef, int] = field(default_factory=dict)
     by: str = ""
     """Who asks; `perform` fills it in."""
 
@@ -165,6 +167,24 @@ def _on_messages(name: str) -> Callable[[ActionRequest], Outcome]:
     return run
 
 
+def _on_dead_letters(name: str) -> Callable[[ActionRequest], Outcome]:
+    def run(wanted: ActionRequest) -> Outcome:
+        return _outcome(getattr(engine().control, name)(wanted.topic, wanted.refs, died_ms=wanted.at_ms))
+
+    return run
+
+
+def _restore(wanted: ActionRequest) -> Outcome:
+    spans: dict[int | None, list[MessageRef]] = {}
+    for ref in wanted.refs:
+        spans.setdefault(wanted.at_ms.get(ref), []).append(ref)
+    results: list[ActionResult] = []
+    for at_ms, refs in spans.items():
+        span = None if at_ms is None else (at_ms, at_ms)
+        results += engine().control.restore(wanted.topic, refs, removed_ms=span)
+    return _outcome(results)
+
+
 def _reschedule(wanted: ActionRequest) -> Outcome:
     return _outcome(
         engine().control.reschedule(wanted.topic, wanted.refs, due_ms=wanted.due_ms, priority=wanted.priority)
@@ -229,9 +249,9 @@ def _unfence(wanted: ActionRequest) -> Outcome:
 _RUN: dict[Action, Callable[[ActionRequest], Outcome]] = {
     Action.CANCEL: _on_messages("cancel"),
     Action.RUN_NOW: _on_messages("run_now"),
-    Action.REQUEUE: _on_messages("requeue"),
-    Action.DROP: _on_messages("drop"),
-    Action.RESTORE: _on_messages("restore"),
+    Action.REQUEUE: _on_dead_letters("requeue"),
+    Action.DROP: _on_dead_letters("drop"),
+    Action.RESTORE: _restore,
     Action.RESCHEDULE: _reschedule,
     Action.ACKNOWLEDGE: _acknowledge,
     Action.PAUSE: _pause,

@@ -20,17 +20,20 @@ from rmq_core.model.topic import Topic, TopicKind
 from rmq_core.model.views import MessageView
 from rmq_core.ops.sent import Sent
 from rmq_core.protocol.keys import slot_for
+from rmq_core.queries.by_id import in_slot
 
 
 @dataclass(frozen=True)
 class Correction:
-    """`ref`: the dead letter; `content`: what is sent in its place; `drop`: whether it is dropped afterwards."""
+    """`ref`: the dead letter; `content`: what is sent in its place; `drop`: whether it is dropped afterwards.
+    `died_ms`: when it died, where that was seen; another one that has its id by now is not meant."""
 
     topic: str
     ref: MessageRef
     content: str | bytes
     drop: bool
     reason: str
+    died_ms: int | None = None
 
 
 def resend(actor: Actor, wanted: Correction) -> Sent:
@@ -53,14 +56,16 @@ def resend(actor: Actor, wanted: Correction) -> Sent:
         sent = engine().client.send(wanted.topic, _message(topic, old, wanted), allow_past=True)
         entry.done, entry.detail = 1, {"sent": [sent.slot, sent.id]}
         if wanted.drop:
-            (dropped,) = engine().control.drop(wanted.topic, [wanted.ref])
+            died_ms = {wanted.ref: old.row.score_ms or 0}
+            (dropped,) = engine().control.drop(wanted.topic, [wanted.ref], died_ms=died_ms)
             entry.detail |= {"dropped": dropped.status}
     return sent
 
 
 def _dead_letter(wanted: Correction) -> MessageView:
-    for view in engine().inspector.find(wanted.topic, wanted.ref.id):
-        if view.row.slot == wanted.ref.slot and "dead" in view.states:
+    client, (slot, ident) = engine().client, wanted.ref
+    for view in client.run(client.on_topic(in_slot, wanted.topic, ident, slot, "dead")):
+        if wanted.died_ms in (None, view.row.score_ms):
             return view
     raise UnknownMessage(gettext("This dead letter is no longer there."))
 

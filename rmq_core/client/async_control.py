@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -51,13 +51,17 @@ class AsyncControl:
             self.client.on_topic(actions.reschedule, topic, actions.listed(refs), due_ms=due_ms, priority=priority)
         )
 
-    async def requeue(self, topic: str | Topic, refs: References) -> list[ActionResult]:
-        """Brings dead letters back, with every retry."""
-        return await self._act(topic, "requeue", refs)
+    async def requeue(
+        self, topic: str | Topic, refs: References, *, died_ms: Mapping[MessageRef, int] | None = None
+    ) -> list[ActionResult]:
+        """Brings dead letters back, with every retry. See `Control.requeue`."""
+        return await self._act(topic, "requeue", refs, died_ms=died_ms)
 
-    async def drop(self, topic: str | Topic, refs: References) -> list[ActionResult]:
-        """Removes dead letters; for the topic's ``undo_ms`` they can be restored."""
-        return await self._act(topic, "drop", refs)
+    async def drop(
+        self, topic: str | Topic, refs: References, *, died_ms: Mapping[MessageRef, int] | None = None
+    ) -> list[ActionResult]:
+        """Removes dead letters; for the topic's ``undo_ms`` they can be restored. ``died_ms``: as of `requeue`."""
+        return await self._act(topic, "drop", refs, died_ms=died_ms)
 
     async def restore(
         self, topic: str | Topic, refs: References, *, removed_ms: tuple[int, int] | None = None
@@ -65,8 +69,8 @@ class AsyncControl:
         """Brings cancelled and dropped messages back to where they were. See `Control.restore`."""
         return await self.client.run(self.client.on_topic(actions.restore, topic, actions.listed(refs), removed_ms))
 
-    async def _act(self, topic: str | Topic, name: str, refs: References) -> list[ActionResult]:
-        return await self.client.run(self.client.on_topic(actions.act, topic, name, actions.listed(refs)))
+    async def _act(self, topic: str | Topic, name: str, refs: References, **more: Any) -> list[ActionResult]:
+        return await self.client.run(self.client.on_topic(actions.act, topic, name, actions.listed(refs), **more))
 
     async def hold(
         self,

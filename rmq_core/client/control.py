@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -55,13 +55,21 @@ class Control:
             self.client.on_topic(actions.reschedule, topic, actions.listed(refs), due_ms=due_ms, priority=priority)
         )
 
-    def requeue(self, topic: str | Topic, refs: References) -> list[ActionResult]:
-        """Brings dead letters back, with every retry."""
-        return self._act(topic, "requeue", refs)
+    def requeue(
+        self, topic: str | Topic, refs: References, *, died_ms: Mapping[MessageRef, int] | None = None
+    ) -> list[ActionResult]:
+        """Brings dead letters back, with every retry.
 
-    def drop(self, topic: str | Topic, refs: References) -> list[ActionResult]:
-        """Removes dead letters; for the topic's ``undo_ms`` they can be restored."""
-        return self._act(topic, "drop", refs)
+        ``died_ms``: when those died that are meant, as a list says (`MessageRow.score_ms`). Where another one has died
+        with that id since, it is `replaced`.
+        """
+        return self._act(topic, "requeue", refs, died_ms=died_ms)
+
+    def drop(
+        self, topic: str | Topic, refs: References, *, died_ms: Mapping[MessageRef, int] | None = None
+    ) -> list[ActionResult]:
+        """Removes dead letters; for the topic's ``undo_ms`` they can be restored. ``died_ms``: as of `requeue`."""
+        return self._act(topic, "drop", refs, died_ms=died_ms)
 
     def restore(
         self, topic: str | Topic, refs: References, *, removed_ms: tuple[int, int] | None = None
@@ -73,8 +81,8 @@ class Control:
         """
         return self.client.run(self.client.on_topic(actions.restore, topic, actions.listed(refs), removed_ms))
 
-    def _act(self, topic: str | Topic, name: str, refs: References) -> list[ActionResult]:
-        return self.client.run(self.client.on_topic(actions.act, topic, name, actions.listed(refs)))
+    def _act(self, topic: str | Topic, name: str, refs: References, **more: Any) -> list[ActionResult]:
+        return self.client.run(self.client.on_topic(actions.act, topic, name, actions.listed(refs), **more))
 
     def hold(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from rmq_core.errors import InvalidMessage
@@ -45,7 +45,7 @@ class ActionResult(NamedTuple):
     """What an action did to one message.
 
     ``occupied``: another dead letter has its id, so it stays in the trash. ``replaced``: the copy that was meant is
-    gone, and another one of its id lies there. ``held``: a hold keeps it back, so it cannot run now. ``gone``: its
+    gone, and another one of its id is there. ``held``: a hold keeps it back, so it cannot run now. ``gone``: its
     entry was deleted, or trimmed, while it was under way, so there is no content to hand out: it stays where it is.
     ``expires_first``: its ``expires_ms`` is over before it could be delivered, so it stays where it is.
     """
@@ -63,23 +63,40 @@ class Removal(NamedTuple):
 
 
 def act(
-    keyspace: Keyspace, topic: Topic, name: str, references: References, *values: Any
+    keyspace: Keyspace,
+    topic: Topic,
+    name: str,
+    references: References,
+    *values: Any,
+    died_ms: Mapping[MessageRef, int] | None = None,
 ) -> Operation[list[ActionResult]]:
     """Runs ``cancel``, ``run_now``, ``reschedule``, ``requeue``, ``drop`` or ``restore``, results in the order given.
 
-    A reference without its slot is looked for: in the slot its id names, then in all.
+    A reference without its slot is looked for: in the slot its id names, then in all. ``died_ms``, of ``requeue`` and
+    ``drop``: only those dead letters.
     """
-    found = yield from _acted(keyspace, topic, name, references, *values)
+    found = yield from _acted(keyspace, topic, name, references, *values, died_ms=died_ms)
     return [ActionResult(ref, status) for ref, status, _ in found]
 
 
-def remove(keyspace: Keyspace, topic: Topic, name: str, references: References) -> Operation[list[Removal]]:
+def remove(
+    keyspace: Keyspace,
+    topic: Topic,
+    name: str,
+    references: References,
+    died_ms: Mapping[MessageRef, int] | None = None,
+) -> Operation[list[Removal]]:
     """Runs ``cancel`` or ``drop``, and tells when, so that exactly these copies can be restored."""
-    return _acted(keyspace, topic, name, references)
+    return _acted(keyspace, topic, name, references, died_ms=died_ms)
 
 
 def _acted(
-    keyspace: Keyspace, topic: Topic, name: str, references: References, *values: Any
+    keyspace: Keyspace,
+    topic: Topic,
+    name: str,
+    references: References,
+    *values: Any,
+    died_ms: Mapping[MessageRef, int] | None = None,
 ) -> Operation[list[Removal]]:
     refs = yield from located(keyspace, topic, listed(references), in_trash=name == "restore")
     by_slot: dict[int, list[int]] = {}
@@ -89,13 +106,30 @@ def _acted(
     ids = {slot: [raw_id(refs[position].id) for position in positions] for slot, positions in by_slot.items()}
     cut = yield from portions(keyspace, topic, name, ids)
     groups = [(slot, by_slot[slot][part]) for slot, part in cut]
-    calls = [on_ids(name, keyspace, topic, slot, ids[slot][part], *values) for slot, part in cut]
+    seen = _seen(refs, died_ms)
+    calls = [
+        on_ids(name, keyspace, topic, slot, ids[slot][part], *values, *_together(seen, some))
+        for (slot, part), (_, some) in zip(cut, groups, strict=True)
+    ]
     replies = yield from with_looks(keyspace, topic, list(by_slot), calls)
     for (_, some), reply in zip(groups, replies, strict=True):
         *statuses, at_ms = reply if name in {"cancel", "drop"} else (*reply, 0)
         for position, status in zip(some, statuses, strict=True):
             results[position] = Removal(refs[position], _STATUSES[status], at_ms)
     return results
+
+
+def _seen(refs: Sequence[MessageRef], died_ms: Mapping[MessageRef, int] | None) -> list[str]:
+    """When each died that is meant, '' where that is not said; nothing where it is of none."""
+    if not died_ms:
+        return []
+    if others := died_ms.keys() - set(refs):
+        raise InvalidMessage(f"died_ms is of messages that are not named: {next(iter(others))!r:.80}")
+    return [str(whole("died_ms", died_ms[ref], 0, DUE_MAX_MS)) if ref in died_ms else "" for ref in refs]
+
+
+def _together(seen: Sequence[str], some: Iterable[int]) -> list[str]:
+    return [",".join(seen[position] for position in some)] if seen else []
 
 
 def restore(

@@ -13,7 +13,7 @@ from rmq_core.protocol.takes import policy, policy_at
 
 
 def on_ids(name: str, keyspace: Keyspace, topic: Topic, slot: int, ids: Sequence[bytes], *values: Any) -> Call:
-    """``view`` (bare ids); ``cancel``, ``drop`` (shape, undo_ms, ids); the others (policy, value, ids)."""
+    """``view`` (bare ids); ``cancel``, ``drop`` (shape, undo_ms, values, ids); the others (policy, values, ids)."""
     args: list[Any] = []
     if name in {"cancel", "drop"}:
         args.append(topic.shape)
@@ -24,6 +24,8 @@ def on_ids(name: str, keyspace: Keyspace, topic: Topic, slot: int, ids: Sequence
     args += values
     if name == "restore" and not values:
         args += ("", "")  # removed at any time
+    elif name in {"requeue", "drop"} and not values:
+        args.append("")  # died at any time
     args += ids
     return Call(script(name), keyspace.slot_keys(topic.name, slot), args)
 

@@ -29,9 +29,11 @@ def find(
     return _looked_for(_views, keyspace, topic, ident, slot_basis)
 
 
-def in_slot(keyspace: Keyspace, topic: Topic, ident: str | bytes, slot: int) -> Operation[list[MessageView]]:
-    """The message with that id in one slot, if it is there."""
-    return (yield from _views(keyspace, topic, raw_id(ident), [slot]))
+def in_slot(
+    keyspace: Keyspace, topic: Topic, ident: str | bytes, slot: int, state: State | None = None
+) -> Operation[list[MessageView]]:
+    """The message with that id in one slot, if it is there; ``state``: the copy of it that is in this one."""
+    return (yield from _views(keyspace, topic, raw_id(ident), [slot], state))
 
 
 def likely(keyspace: Keyspace, topics: Sequence[Topic], ident: str | bytes) -> Operation[list[str]]:
@@ -47,10 +49,12 @@ def likely(keyspace: Keyspace, topics: Sequence[Topic], ident: str | bytes) -> O
     return found
 
 
-def _views(keyspace: Keyspace, topic: Topic, raw: bytes, slots: Sequence[int]) -> Operation[list[MessageView]]:
+def _views(
+    keyspace: Keyspace, topic: Topic, raw: bytes, slots: Sequence[int], state: State | None = None
+) -> Operation[list[MessageView]]:
     now = yield from now_of(keyspace, topic)
     replies = yield [on_ids("view", keyspace, topic, number, [raw]) for number in slots]
-    found = [_view(topic, number, raw, reply[0], now) for number, reply in zip(slots, replies, strict=True)]
+    found = [_view(topic, number, raw, reply[0], now, state) for number, reply in zip(slots, replies, strict=True)]
     return [view for view in found if view is not None]
 
 
@@ -107,7 +111,9 @@ def _removed(keyspace: Keyspace, topic: Topic, raw: bytes, slots: Sequence[int])
     return views
 
 
-def _view(topic: Topic, number: int, raw: bytes, reply: list[bytes], now: int) -> MessageView | None:
+def _view(
+    topic: Topic, number: int, raw: bytes, reply: list[bytes], now: int, wanted: State | None = None
+) -> MessageView | None:
     store, retry, prepare, dead = reply[:4]
     later: State = "held" if retry and float(retry) >= HELD_FROM else "retrying"
     copies: list[tuple[State, bytes]] = [("in_flight", prepare), (later, retry), ("dead", dead)]
@@ -115,9 +121,10 @@ def _view(topic: Topic, number: int, raw: bytes, reply: list[bytes], now: int) -
         delayed = topic.timed and float(store) >= now + 1
         copies.insert(1, ("delayed" if delayed else "ready", store))
     present = [(state, exact(score)) for state, score in copies if score]
-    if not present:
+    shown = [copy for copy in present if wanted in (None, copy[0])]
+    if not shown:
         return None
-    state, score = present[0]
+    state, score = shown[0]
     body, failed, _, _ = pools_of(state, reply)
     decoded = decode_body(body) if body else Body(raw, {}, 0)
     return MessageView(

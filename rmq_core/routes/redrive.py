@@ -78,6 +78,7 @@ def redrive(
     refs = list(dict.fromkeys(asked_for))
     now = yield from now_ms(keyspace)
     late: set[MessageRef] = set()
+    died_ms: dict[MessageRef, int] = {}
     parts: dict[int, list[tuple[int, Goes]]] = {}
     for position, (ref, dead) in enumerate(zip(refs, (yield from _dead(keyspace, topic, refs)), strict=True)):
         if dead is None:
@@ -89,6 +90,7 @@ def redrive(
         if plan.too_late(dead, goes, now):
             late.add(ref)
             continue
+        died_ms[ref] = dead.receipt
         parts.setdefault(plan.slot(goes), []).append((position, goes))
     made_parts = [plan.part(several) for several in parts.values()]
     asked = Each(calls.receive(keyspace, part, "", f"{NAME} from {topic.name}") for part in made_parts)
@@ -100,7 +102,8 @@ def redrive(
             problem = answer if isinstance(answer, RMQError) else refusal(definition, answer[0])
         else:
             sent.update(position for position, _ in several)
-    dropped = yield from actions.act(keyspace, topic, "drop", [ref for at, ref in enumerate(refs) if at in sent])
+    gone = {ref: died_ms[ref] for at, ref in enumerate(refs) if at in sent}
+    dropped = yield from actions.act(keyspace, topic, "drop", list(gone), died_ms=gone)
     if problem is not None:
         raise problem
     done = {result.ref: result for result in dropped}

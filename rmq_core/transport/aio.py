@@ -119,16 +119,16 @@ class AsyncConnection:
         if self._loop is not loop:
             self._here()
         if self._given:
-            replies: list[Any] = await self._cancellable(requests)
+            replies: list[Any] = await self._plain(requests)
         elif scripted(requests):
             replies = await self._direct(requests, loop)  # type: ignore[arg-type]
         elif self.target.is_cluster:
             replies = []
             for calls, part in groupby(requests, lambda request: type(request) is Call):
                 several: Any = list(part)
-                replies += await (self._direct(several, loop) if calls else self._cancellable(several))
+                replies += await (self._direct(several, loop) if calls else self._plain(several))
         else:
-            replies = await self._cancellable(requests)
+            replies = await self._plain(requests)
         if not isinstance(requests, Each):
             first_error(replies)
         return replies
@@ -325,16 +325,9 @@ class AsyncConnection:
 
     # -- everything else goes through redis-py, which knows what replies look like
 
-    async def _cancellable(self, requests: Sequence[Request]) -> Replies:
+    async def _plain(self, requests: Sequence[Request]) -> Replies:
         task = asyncio.current_task()
         asked_before = task.cancelling() if task else 0
-        replies = await self._plain(requests)
-        # redis-py swallows a cancellation that meets a connection being made, or the end of a write.
-        if task and task.cancelling() > asked_before:
-            raise asyncio.CancelledError
-        return replies
-
-    async def _plain(self, requests: Sequence[Request]) -> Replies:
         replies = Replies([None] * len(requests))
         left = list(range(len(requests)))
         tries = pauses(self.retry_for_ms / 1000)
@@ -359,6 +352,10 @@ class AsyncConnection:
                     replies[position] = reply_or_error(reply) if not transient(reply) else reply
                 left = [position for position in left if transient(replies[position])]
                 trouble = replies[left[0]] if left else None
+            finally:
+                # redis-py swallows a cancellation that meets a connection being made, or the end of a write.
+                if task and task.cancelling() > asked_before:
+                    raise asyncio.CancelledError
             if trouble is None:
                 return replies
             replies.reordered = True
@@ -373,6 +370,10 @@ class AsyncConnection:
         try:
             await self._prepare(client)
             yield client
+        except Exception as error:
+            if self._closings != closings:  # redis-py stumbles over what has been taken from below it
+                raise ConnectionLost(ENDED) from error
+            raise
         finally:
             if self._closings != closings:
                 for each in opened_with(client):  # it may have connected after it was closed

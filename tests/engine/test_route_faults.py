@@ -8,12 +8,28 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from rmq_core import RMQ, AsyncRMQ, FixedTimeMessage, Inspector, Route, Routing, Topic
+from rmq_core import (
+    RMQ,
+    AsyncRMQ,
+    Control,
+    FixedTimeMessage,
+    Inspector,
+    MessageRef,
+    PriorityMessage,
+    Route,
+    Routing,
+    Target,
+    Topic,
+    TopicKind,
+)
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.embedded.redis_cluster import EmbeddedCluster
+from rmq_core.protocol.scripts import Call, Operation, script
+from rmq_core.routes.redrive import redrive
 from tests.support.waiting import wait_until
 
 MESSAGES, BASES = 4_200, 7
@@ -33,6 +49,44 @@ def cluster(stack: ExitStack, folder: Path) -> tuple[str, Callable[[int], None]]
         nodes.start()
 
     return nodes.url, restart
+
+
+def test_what_died_while_others_were_moved_is_not_dropped(redis_server: EmbeddedRedis, namespace: str) -> None:
+    """It was not sent anywhere: the dead letter that was has died before it, with the same id."""
+    rmq = RMQ(redis_server.url, namespace)
+    for name in ("source", "parking"):
+        rmq.define(Topic(name, TopicKind.PRIORITY, slots=1))
+
+    def die(content: str) -> None:
+        rmq.send("source", PriorityMessage(content, 20, key="k"))
+        rmq.reject(rmq.take("source", timeout_ms=2_000))
+
+    def dies_anew() -> None:
+        Control(rmq).drop("source", "k")
+        die("new")
+
+    die("old")
+    moving = redrive(rmq.keyspace, rmq.topic("source"), "k", Target("parking", priority=20))
+    assert rmq.run(meanwhile(moving, "drop", dies_anew)) == [(MessageRef(0, "k"), "replaced")]
+    assert [each.content for each in rmq.take("parking", 9)] == [b"old"]
+    (left,) = Inspector(rmq).find("source", "k")
+    assert (left.states, left.content) == (("dead",), b"new")
+    for name in ("source", "parking"):
+        Control(rmq).delete_topic(name, force=True)
+    rmq.close()
+
+
+def meanwhile(operation: Operation[Any], name: str, act: Callable[[], None]) -> Operation[Any]:
+    """Does something else before that script is run."""
+    requests = next(operation)
+    while True:
+        if any(isinstance(each, Call) and each.script is script(name) for each in requests):
+            act()
+        replies = yield requests
+        try:
+            requests = operation.send(replies)
+        except StopIteration as end:
+            return end.value
 
 
 @pytest.mark.parametrize("servers", [one_server, pytest.param(cluster, marks=pytest.mark.cluster)])

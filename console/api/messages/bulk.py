@@ -38,10 +38,12 @@ from rmq_core.model.topic import MAX_SLOTS
 
 
 class Named(Strict):
-    """A message with its slot, which saves looking for it."""
+    """A message with its slot, which saves looking for it. `at_ms`, of a dead letter or of what was removed: of its
+    row; where another one has its id by now, nothing is done (`replaced`)."""
 
     slot: int = Field(ge=0, lt=MAX_SLOTS)
     id: str = Field(min_length=1, max_length=ID_MAX)
+    at_ms: BigIn | None = None
 
 
 class DeadFilter(Strict):
@@ -230,9 +232,10 @@ def _act(
     caller = caller_of(request)
     caller.require(Permission.VIEW, topic)  # whoever may look and not act leaves a trace: what acts asks for the rest
     refs = _refs(caller, topic, body, state) if body.ids is not None else []
+    seen = _seen(body, state)
     paced = body.rate_per_s or body.spread_ms or canary
     if refs and overdue and not paced and not body.validate_only and len(refs) <= MESSAGES_MAX and action in PERFORMED:
-        few = ActionRequest(action, topic, refs, body.reason, due_ms=due_ms, priority=priority)
+        few = ActionRequest(action, topic, refs, body.reason, due_ms=due_ms, priority=priority, at_ms=seen)
         return Status(200, outcome_of(perform(caller.actor, few)))
     wanted = BulkRequest(
         action,
@@ -247,6 +250,7 @@ def _act(
         due_ms=due_ms,
         priority=priority,
         overdue=overdue,
+        at_ms=seen,
     )
     if body.validate_only:
         found = bulk.preview(caller.actor, wanted)
@@ -272,6 +276,15 @@ def _refs(caller: Caller, topic: str, body: BulkBody, state: str | None) -> list
     if any(not 0 < len(each) <= ID_MAX for each in looked_for):
         raise invalid("ids", f"an id has 1 to {ID_MAX} characters")
     return named + refs_of(caller, topic, looked_for, in_trash=state == "trash")
+
+
+def _seen(body: BulkBody, state: str | None) -> dict[MessageRef, int]:
+    """When those died, or were removed, that the caller means."""
+    named = [each for each in body.ids or [] if isinstance(each, Named)]
+    seen = {MessageRef(each.slot, canonical(each.id)): each.at_ms for each in named if each.at_ms is not None}
+    if seen and state is None:
+        raise invalid("ids", "at_ms is of dead letters, and of what was removed: what waits is the same by its id")
+    return seen
 
 
 def _filter(body: BulkBody, state: str | None) -> MessageFilter | None:

@@ -14,7 +14,7 @@ from console.api.http.callers import Caller, caller_of
 from console.api.http.description import plain
 from console.api.http.downloads import download
 from console.api.http.routers import topics as router
-from console.api.http.schemas import ID_MAX, Cursor, Limit, NeededReason, Strict, TopicName
+from console.api.http.schemas import ID_MAX, BigIn, Cursor, Limit, NeededReason, Strict, TopicName
 from console.api.messages.bulk import DeadFilter
 from console.api.messages.queries import canonical, page_of
 from console.api.rows import Rows
@@ -30,13 +30,15 @@ from rmq_core.model.topic import MAX_SLOTS
 
 
 class Resend(Strict):
-    """The dead letter, and the content that is sent in its place. `drop`: then the dead letter is dropped."""
+    """The dead letter, and the content that is sent in its place. `drop`: then the dead letter is dropped. `at_ms`: of
+    its row; another one that has its id by now is not meant (404)."""
 
     slot: int = Field(ge=0, lt=MAX_SLOTS)
     id: str = Field(min_length=1, max_length=ID_MAX)
     content: str | None = None
     content_base64: str | None = None
     drop: bool = False
+    at_ms: BigIn | None = None
     reason: NeededReason
 
 
@@ -73,7 +75,8 @@ def resend(request: HttpRequest, response: HttpResponse, topic: TopicName, body:
     """Due now, into the slot of the old one, with its headers, priority, key and slot basis."""
     caller = caller_of(request)
     caller.require(Action.SEND, topic)
-    wanted = Correction(topic, MessageRef(body.slot, canonical(body.id)), content_of(body, ""), body.drop, body.reason)
+    ref, content = MessageRef(body.slot, canonical(body.id)), content_of(body, "")
+    wanted = Correction(topic, ref, content, body.drop, body.reason, body.at_ms)
     sent = resending.resend(caller.actor, wanted)
     response["Location"] = reverse("console-api:message", kwargs={"topic": topic, "id": sent.id})
     return Status(201, {"id": sent.id, "slot": sent.slot, "merged": sent.merged})

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.utils.translation import gettext
@@ -66,6 +66,8 @@ class BulkRequest:
     priority: int | None = None
     undoes: Operation | None = None
     overdue: bool = True
+    at_ms: Mapping[MessageRef, int] = field(default_factory=dict)
+    """When those of `refs` died, or were taken out, that are meant, where it was seen."""
 
     @property
     def purges(self) -> bool:

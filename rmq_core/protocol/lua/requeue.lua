@@ -2,8 +2,9 @@
 -- waits, that one is left as it is: the dead letter goes to the trash, from where it can be restored later.
 -- KEYS   the slot's keys
 -- ARGV   policy: kind, max_retries, timeout_ms, backoff_ms, backoff_max_ms, epoch (not looked at), shape, by whom
---        wake channel, slot, then ids
--- reply  per id: 1 done, 0 not found, 6 its content is gone: it stays dead, 7 its time is over: it stays dead
+--        wake channel, slot, when each died (see shared/as_seen.lua), then ids
+-- reply  per id: 1 done, 0 not found, 4 another one has the id by now, 6 its content is gone: it stays
+--        dead, 7 its time is over: it stays dead
 --        error RMQSHAPE <shape>: nothing was done
 -- include shared/slot.lua
 -- include shared/journal.lua
@@ -14,6 +15,7 @@
 -- include shared/priority_places.lua
 -- include shared/clusters.lua
 -- include shared/trash.lua
+-- include shared/as_seen.lua
 -- include shared/returning.lua
 -- include shared/lapsing.lua
 -- include shared/due.lua
@@ -32,13 +34,15 @@ local function body_of(id, record)
   return redis.call('HGET', BODY, id)
 end
 
-local statuses, gone, FIRST = {}, {}, POLICY + 3
+local statuses, gone, is_meant, FIRST = {}, {}, deaths_seen(ARGV[POLICY + 3]), POLICY + 4
 for i = FIRST, #ARGV do
   local id, status = ARGV[i], 0
   local died_ms, packed = redis.call('ZSCORE', DEAD, id), redis.call('HGET', DEAD_RECORD, id)
   local record = packed and unpack_record(packed)
   local body = died_ms and body_of(id, record)
-  if has_lapsed(body) then
+  if died_ms and not is_meant(i - FIRST + 1, died_ms) then
+    status = 4
+  elseif has_lapsed(body) then
     status = 7
   elseif died_ms and not waiting(id) and content_is_gone(id, body) then
     status = 6

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from console.access import Action
 from console.models import AuditEntry, Operation
-from rmq_core import FixedTimeMessage, Topic, TopicKind
+from rmq_core import Control, FixedTimeMessage, MessageRef, Topic, TopicKind
 from rmq_core.client.inspector import Inspector
 from rmq_core.errors import ConnectionLost
 from rmq_core.protocol.scripts import one
@@ -18,6 +19,7 @@ from rmq_core.protocol.slot_calls import acquire
 from tests.console.api.conftest import Caller, problem
 from tests.console.conftest import FAR, Queue
 from tests.console.operations.desk import Desk, desk, text_of
+from tests.support.waiting import wait_until
 
 __all__ = ["desk"]
 
@@ -36,6 +38,60 @@ def test_one_is_put_right_and_sent_anew(queue: Queue, caller: Callable[..., Call
     assert (view.content, view.row.state) == (b'{"sum": 10}', "ready")
     entry = AuditEntry.objects.filter(action="send", result="done").get()
     assert entry.detail["dropped"] == "done" and entry.reason == "a typo"
+
+
+def died_twice(queue: Queue, ident: str) -> tuple[dict[str, Any], int]:
+    """A dead letter, named as a list showed it, and when the one died that has its id by now."""
+    queue.dead(ident, "old")
+    seen = queue.find(ident).row
+    Control(queue.client).drop("orders", ident)
+    wait_until(lambda: queue.inspector.now_ms() > seen.score_ms, what="a millisecond to go by")
+    queue.dead(ident, "new")
+    return {"slot": seen.slot, "id": ident, "at_ms": seen.score_ms}, queue.find(ident).row.score_ms
+
+
+def test_one_that_has_died_since_is_not_the_one_that_was_seen(queue: Queue, caller: Callable[..., Caller]) -> None:
+    queue.topic()
+    admin = caller("Admin")
+    seen, at_ms = died_twice(queue, "bill")
+    for action in ("requeue", "drop"):
+        answer = admin.ok("POST", f"/topics/orders/dead:{action}", {"ids": [seen], "reason": "r"})
+        assert (answer["done"], answer["results"][0]["status"]) == (0, "replaced")
+    problem(admin.post("/topics/orders/dead:resend", {**seen, "content": "x", "reason": "r"}), 404, "unknown_message")
+    assert queue.find("bill").states == ("dead",)
+    body = {"ids": [seen], "reason": "r"}
+    assert "at_ms" in problem(admin.post("/topics/orders/messages:cancel", body), 422, "invalid")["message"]
+    old = {**seen, "at_ms": queue.inspector.removed("orders", "bill")[0].row.score_ms - 1}
+    answer = admin.ok("POST", "/topics/orders/messages:restore", {"ids": [old]})
+    assert answer["results"][0]["status"] == "replaced"
+    answer = admin.ok("POST", "/topics/orders/dead:drop", {"ids": [{**seen, "at_ms": at_ms}], "reason": "r"})
+    assert answer["done"] == 1
+    removed = {**seen, "at_ms": queue.inspector.removed("orders", "bill")[0].row.score_ms}
+    assert admin.ok("POST", "/topics/orders/messages:restore", {"ids": [removed]})["done"] == 1
+
+
+def test_an_operation_leaves_those_that_have_died_since(queue: Queue, desk: Desk) -> None:
+    queue.topic()
+    seen, at_ms = died_twice(queue, "bill")
+    ref = MessageRef(seen["slot"], "bill")
+    for action in (Action.REQUEUE, Action.DROP):
+        ended = desk.do(action, refs=[ref], at_ms={ref: seen["at_ms"]}, rate_per_s=100)
+        assert (ended.state, ended.done, ended.skipped) == ("done", 0, 1)
+    assert desk.do(Action.DROP, refs=[ref], at_ms={ref: at_ms}, rate_per_s=100).done == 1
+
+
+def test_a_dead_letter_is_put_right_beside_one_that_waits(queue: Queue, caller: Callable[..., Caller]) -> None:
+    """What is sent has the headers of the dead one."""
+    queue.topic()
+    due = queue.inspector.now_ms()
+    queue.client.send("orders", FixedTimeMessage("old", due, key="k", headers={"of": "the dead"}), allow_past=True)
+    (delivery,) = queue.client.take("orders", timeout_ms=2000)
+    queue.client.reject(delivery)
+    queue.client.send("orders", FixedTimeMessage("new", due + FAR, key="k", headers={"of": "the waiting"}))
+    body = {"slot": delivery.slot, "id": "k", "content": "new", "drop": True, "reason": "r"}
+    assert caller("Admin").ok("POST", "/topics/orders/dead:resend", body, 201)["merged"] is True
+    view = queue.find("k")
+    assert (view.content, view.headers, view.states) == (b"new", {"of": "the dead"}, ("ready",))
 
 
 def test_what_is_gone_or_unchanged_is_not_sent(queue: Queue, operator: Caller) -> None:

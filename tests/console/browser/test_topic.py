@@ -8,7 +8,7 @@ from typing import Any
 
 from playwright.sync_api import Locator, Page, expect
 
-from rmq_core import FixedTimeMessage, Topic, TopicKind
+from rmq_core import Control, FixedTimeMessage, Topic, TopicKind
 from rmq_core.protocol.scripts import one
 from rmq_core.protocol.slot_calls import acquire
 from rmq_core.queries import owners
@@ -167,6 +167,20 @@ def test_requeue_and_drop_dead_letters(open_page: Open, queue: Queue, topic: str
     confirm(page, "Drop", "of no use")
     expect(page.get_by_text("No dead letters. Messages come here")).to_be_visible()
     assert queue.find("b", topic) is None
+
+
+def test_a_dead_letter_that_died_after_it_was_seen_is_left(open_page: Open, queue: Queue, topic: str) -> None:
+    queue.dead("a", topic=topic)
+    page = open_page(f"/topics/{topic}/dead/", who="admin")
+    tick(page, "a")
+    seen_ms = queue.find("a", topic).row.score_ms
+    Control(queue.client).drop(topic, "a")
+    wait_until(lambda: queue.inspector.now_ms() > seen_ms, what="a millisecond to go by")
+    queue.dead("a", content="another", topic=topic)
+    page.locator(".rc-selection").get_by_role("button", name="Drop").click()
+    confirm(page, "Drop", "of no use")
+    expect(page.get_by_text("another one has its id by now")).to_be_visible()
+    assert queue.find("a", topic).content == b"another"
 
 
 def test_a_reason_is_needed_before_anything_is_sent(open_page: Open, queue: Queue, topic: str) -> None:

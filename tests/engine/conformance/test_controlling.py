@@ -9,6 +9,7 @@ import pytest
 
 from rmq_core import FixedTimeMessage, MessageRef, PriorityMessage, RangeMergeMessage, TopicKind, errors
 from rmq_core.model.topic import QUEUE_KINDS
+from rmq_core.model.views import MessageRow
 from tests.engine.conformance.bench import FAR_MS, Bench
 
 KINDS = QUEUE_KINDS
@@ -149,6 +150,37 @@ async def test_requeue_merges_into_a_newer_send_of_the_same_id(bench: Bench) -> 
     assert (ref, status) == ((0, "k"), "done")
     (delivery,) = await bench.drain()
     assert (delivery.content, delivery.priority) == (b"new", 30)
+
+
+async def died(bench: Bench, content: str) -> MessageRow:
+    """The dead letter of the id k that has just died."""
+    await bench.q.send("work", PriorityMessage(content, 20, key="k"))
+    await bench.q.reject(await bench.take_one())
+    return next(row for row in (await bench.inspector.messages("work", "dead")).rows if row.id == "k")
+
+
+@pytest.mark.parametrize("action", ["requeue", "drop"])
+async def test_a_dead_letter_that_was_seen_is_not_taken_for_a_later_one(bench: Bench, action: str) -> None:
+    await bench.topic()
+    await bench.q.send("work", PriorityMessage("other", 20))
+    await bench.q.reject(await bench.take_one())
+    seen = await died(bench, "old")
+    await bench.control.drop("work", ["k"])
+
+    async def later() -> bool:
+        return await bench.now_ms() > (seen.score_ms or 0)
+
+    await bench.until(later, "a millisecond to go by")
+    anew = await died(bench, "new")
+    other = MessageRef(0, "other")
+    act = getattr(bench.control, action)
+    found = await act("work", [seen.ref, other], died_ms={seen.ref: seen.score_ms})
+    assert found == [(seen.ref, "replaced"), (other, "done")]
+    assert (await bench.inspector.messages("work", "dead")).rows == (anew,)
+    with pytest.raises(errors.InvalidMessage, match="not named"):
+        await act("work", [anew.ref], died_ms={other: 1})
+    assert await act("work", [anew.ref], died_ms={anew.ref: anew.score_ms}) == [(anew.ref, "done")]
+    assert (await bench.inspector.messages("work", "dead")).rows == ()
 
 
 async def test_a_released_message_promoted_by_an_operator_keeps_its_priority(bench: Bench) -> None:

@@ -46,7 +46,8 @@ function open(/** @type {Api.Message} */ message, /** @type {() => void} */ onDo
     wide: true,
     focus: area,
     submit: async ({ reason }) => {
-      const body = { slot: message.slot, id: message.id, content: area.value, drop: drop.checked, reason };
+      const { slot, id, at_ms } = message;
+      const body = { slot, id, at_ms, content: area.value, drop: drop.checked, reason };
       /** @type {Api.Resent} */
       const sent = await post(ofTopic(page.topic.name, "/dead:resend"), body);
       toast(fill(gettext("Sent as %(id)s."), { id: sent.id }), "success");

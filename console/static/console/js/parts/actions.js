@@ -121,6 +121,8 @@ export const VERBS = {
   pause: ":pause",
   resume: ":resume",
 };
+/** Of these a list says when they died, or were removed: another one that has the id by now is not meant. */
+const AS_SEEN = ["requeue", "drop", "restore"];
 /** @type {Record<string, string>} */
 const STATUS = {
   in_flight: gettext("in flight"),
@@ -128,6 +130,7 @@ const STATUS = {
   not_found: gettext("no longer there"),
   expires_first: gettext("left as before, expiring before delivery"),
   gone: gettext("left as before, its entry was deleted"),
+  replaced: gettext("left as before, another one has its id by now"),
 };
 
 /** A button for an action on `refs()`: [[slot, id], …]; `messages()`: the same as they are now. Forbidden ones are shown,
@@ -159,7 +162,8 @@ function confirm(name, refs, onDone, messages, extra) {
   const topic = page.topic;
   const value = action.value ? newValue(topic, messages) : null;
   const lines = refs.map(([slot, ident]) => `${ident}   (${fill(gettext("slot %(slot)s"), { slot })})`);
-  const ids = refs.map(([slot, id]) => ({ slot, id }));
+  const seen = AS_SEEN.includes(name) && messages.length === refs.length;
+  const ids = refs.map(([slot, id], n) => ({ slot, id, ...(seen ? { at_ms: messages[n].at_ms } : {}) }));
   ask({
     title: fill(action.ask(refs.length), { n: refs.length, topic: topic.name }),
     body: [
