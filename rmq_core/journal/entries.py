@@ -46,6 +46,9 @@ PLACES = {
     "-": "gone",
 }
 """What the letters of a route stand for; the queues by the names of their keys."""
+_ROUTES = {f"{origin}{target}".encode() for origin in PLACES for target in PLACES}
+NUMBER_DIGITS = 16
+"""Of running numbers, at most: Lua counts exactly no farther."""
 
 EVENTS = (
     *("sent", "merged", "taken", "acked", "retried", "expired", "died", "cancelled", "rescheduled", "requeued"),
@@ -105,7 +108,8 @@ class Transition(NamedTuple):
 
 
 def decode(topic: Topic, slot: int, entry_id: bytes | str, fields: Any) -> list[Transition]:
-    """The transitions of one entry. ``fields``: as the server replies them (a flat list) or a mapping."""
+    """The transitions of one entry; none of one that the engine has not written. ``fields``: as the server replies them
+    (a flat list) or a mapping."""
     return list(_transitions(topic, slot, _text(entry_id), _pairs(fields)))
 
 
@@ -116,16 +120,46 @@ def check_format(topic: str, slot: int, fields: dict[bytes, bytes]) -> None:
         formats.check(f"the journal of topic {topic!r}, slot {slot}, whose entries hold {found},", "unknown", JOURNAL)
 
 
-def number_of(fields: Any) -> int:
-    """The running number of an entry."""
-    return int(_pairs(fields)[b"n"])
+def number_of(fields: Any) -> int | None:
+    """The running number of an entry; None: it bears none, so the engine has not written it."""
+    text = _pairs(fields).get(b"n", b"")
+    return int(text) if len(text) <= NUMBER_DIGITS and text.isdigit() else None
+
+
+def opened(topic: str, slot: int, fields: Any) -> tuple[int, list[Any]] | None:
+    """The running number of an entry, and what it says: ``[now_ms, group, …]``. None: the engine has not written it,
+    and what somebody has added to a journal by hand says nothing of messages. Raises `UnknownFormat`."""
+    pairs = _pairs(fields)
+    if (n := number_of(pairs)) is None:
+        return None
+    check_format(topic, slot, pairs)
+    try:
+        values = msgpack.unpackb(pairs[JOURNAL_FIELD], raw=True, strict_map_key=False)
+    except (ValueError, TypeError, msgpack.UnpackException):
+        return None
+    is_ours = type(values) is list and values[1:] and type(values[0]) in (int, float)
+    return (n, values) if is_ours and all(map(_is_group, values[1:])) else None
+
+
+def _is_group(group: Any) -> bool:
+    return (
+        type(group) is list
+        and len(group) >= 3
+        and type(group[0]) is bytes
+        and group[1] in _ROUTES
+        and type(group[2]) is list
+        and len(group[2]) >= 2
+        and not len(group[2]) % 2
+    )
 
 
 def _transitions(topic: Topic, slot: int, entry_id: str, fields: dict[bytes, bytes]) -> Iterator[Transition]:
-    check_format(topic.name, slot, fields)
-    n, name, timed = int(fields[b"n"]), topic.name, topic.timed
+    found = opened(topic.name, slot, fields)
+    if found is None:
+        return
+    n, (at_ms, *groups) = found
+    name, timed = topic.name, topic.timed
     host, _, by = fields.get(b"w", b"").decode(errors="replace").partition(" ")
-    at_ms, *groups = msgpack.unpackb(fields[JOURNAL_FIELD], raw=True, strict_map_key=False)
     seq = 0
     for event_raw, route, items, *more in groups:
         event, origin, target = event_raw.decode(), PLACES[chr(route[0])], PLACES[chr(route[1])]

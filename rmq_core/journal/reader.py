@@ -7,6 +7,7 @@ is a durable reader from its first `register` or `commit` on, and holds back the
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -18,6 +19,8 @@ from rmq_core.journal.entries import Transition, decode, number_of
 from rmq_core.model.topic import Topic
 from rmq_core.protocol.keys import Keyspace
 from rmq_core.protocol.scripts import Call, Operation, batches, script
+
+log = logging.getLogger(__name__)
 
 SLOTS_AT_ONCE = 64
 ENTRIES_AT_ONCE = 1_000
@@ -107,8 +110,13 @@ def _add(found: Read, topic: Topic, slot: int, start: Position, reply: list[Any]
     last_id, last_n = start
     known = written >= 0  # else somebody has spoiled it, and nothing is written until that is corrected
     for entry_id, fields in entries:
-        n = number_of(fields)
-        transitions = decode(topic, slot, entry_id, fields)
+        n, transitions = number_of(fields), decode(topic, slot, entry_id, fields)
+        if n is None or not transitions:
+            last_id = entry_id.decode()
+            log.warning(
+                "the journal of topic %s, slot %d: entry %s is none of ours: left out", topic.name, slot, last_id
+            )
+            continue
         at_ms = transitions[0].at_ms
         if n != last_n + 1:
             reason: GapReason = "missing" if n > last_n else "restarted"

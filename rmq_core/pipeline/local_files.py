@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-log = logging.getLogger("rmq.pipeline")
+log = logging.getLogger(__name__)
 
 NAME = "rmq.LocalFiles"
 SOURCE = """

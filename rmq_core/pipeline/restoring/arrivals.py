@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 from rmq_core.client.rmq import RMQ
 from rmq_core.errors import PipelineError
-from rmq_core.journal.entries import check_format
-from rmq_core.model.formats import JOURNAL_FIELD
+from rmq_core.journal.entries import opened
 from rmq_core.model.topic import Topic
 from rmq_core.pipeline.sources.ledgers import ledger_call, read_ledger
 from rmq_core.pipeline.sources.options import SourceOptions
@@ -56,18 +55,17 @@ class Arrivals:
 
     def _read(self, journal: str) -> bool:
         """Whether there may be more."""
-        import msgpack
-
         name, slot, (_, n, last) = self._topic.name, self._slot, self._since
         call = ("XRANGE", journal, f"({last}", "+", "COUNT", ENTRIES_AT_ONCE)
         (entries,) = self._client.connection.run([call])
         for entry, pairs in entries:
-            fields = dict(pairs if isinstance(pairs, dict) else zip(pairs[::2], pairs[1::2], strict=True))
-            check_format(name, slot, fields)
-            n, last = n + 1, entry.decode()
-            if int(fields[b"n"]) != n:
+            last, found = entry.decode(), opened(name, slot, pairs)
+            if found is None:
+                continue
+            number, (_, *groups) = found
+            n += 1
+            if number != n:
                 raise self._trimmed()
-            _, *groups = msgpack.unpackb(fields[JOURNAL_FIELD], raw=True, strict_map_key=False)
             for _, route, items, *_ in groups:
                 if route[:1] == b"n":
                     self._ids.update(items[::2])

@@ -8,8 +8,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from rmq_core.journal.entries import number_of as number_in
 from rmq_core.pipeline.sources.decoding import SEQUENCE_BITS, position_of
-from rmq_core.pipeline.sources.offsets import START, Offsets, id_of, journal_key, number_of, offset_of, since_of
+from rmq_core.pipeline.sources.offsets import (
+    START,
+    Offsets,
+    first_of_each,
+    id_of,
+    journal_key,
+    number_of,
+    offset_of,
+    since_of,
+)
 from rmq_core.pipeline.sources.options import SourceOptions
 from rmq_core.transport.sync import Connection
 
@@ -98,25 +108,30 @@ def _shares(ahead: list[int], most: int) -> list[int]:
 def _search(connection: Connection, searches: list[_Search]) -> None:
     """Halves what each does not know yet, all of them in one call."""
     large = [each for each in searches if not each.is_over]
-    replies = connection.run([("XRANGE", each.key, f"({id_of(each.last)}", "+", "COUNT", 1) for each in large])
-    for each, reply in zip(large, replies, strict=True):
-        each.before = int(reply[0][1][b"n"]) - 1 if reply else number_of(each.last)
+    firsts = first_of_each(connection, "XRANGE", [(each.key, f"({id_of(each.last)}", "+") for each in large])
+    for each, first in zip(large, firsts, strict=True):
+        each.before = first[1] - 1 if first else number_of(each.last)
     for _ in range(LOOKS_MOST):
         if not (asking := [each for each in large if not each.is_over]):
             return
-        replies = connection.run([("XRANGE", each.key, _ident(each.middle + 1), "+", "COUNT", 1) for each in asking])
-        for each, reply in zip(asking, replies, strict=True):
-            if reply:
-                each.look(reply[0][0].decode(), int(reply[0][1][b"n"]))
+        places = [(each.key, _ident(each.middle + 1), "+") for each in asking]
+        for each, entry in zip(asking, first_of_each(connection, "XRANGE", places), strict=True):
+            if entry:
+                each.look(*entry)
             else:
                 each.high = each.middle
 
 
 def _counted(connection: Connection, search: _Search, end: str) -> tuple[str, int] | None:
     """A small share; of one whose end numbers do not tell, a part."""
-    count = min(search.share, COUNTED)
-    (found,) = connection.run([("XRANGE", search.key, f"({id_of(search.last)}", end, "COUNT", count)])
-    return (found[-1][0].decode(), int(found[-1][1][b"n"])) if found else None
+    count, after, ours = min(search.share, COUNTED), id_of(search.last), list[tuple[str, int]]()
+    while len(ours) < count:
+        (found,) = connection.run([("XRANGE", search.key, f"({after}", end, "COUNT", count)])
+        if not found:
+            break
+        after = found[-1][0].decode()
+        ours += [(entry.decode(), n) for entry, fields in found if (n := number_in(fields)) is not None]
+    return ours[:count][-1] if ours else None
 
 
 def _ident(position: int) -> str:

@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rmq_core.journal.entries import _unescaped as unescaped
-from rmq_core.journal.entries import check_format
+from rmq_core.journal.entries import opened
 from rmq_core.model.bodies import BODY_FORMAT, LIMITED_FORMAT
 from rmq_core.model.entry_form import ENTRY_FORMAT, basis_in_entry
-from rmq_core.model.formats import JOURNAL_FIELD
 from rmq_core.model.scores import RETRIED_MAX, SHIFT, priority_of
 from rmq_core.model.topic import TopicKind
 from rmq_core.pipeline.schemas import EVENTS, arrow
@@ -83,15 +82,14 @@ class Columns:
         return len(self.ids)
 
     def add(self, slot: int, entry: bytes, fields: dict[bytes, bytes]) -> None:
-        """One entry of a slot's stream."""
-        import msgpack
-
-        text = entry.decode()
-        check_format(self.topic, slot, fields)
-        values = msgpack.unpackb(fields[JOURNAL_FIELD], raw=True, strict_map_key=False)
+        """One entry of a slot's stream; nothing of one that the engine has not written."""
+        found = opened(self.topic, slot, fields)
+        if found is None:
+            return
+        text, (n, values) = entry.decode(), found
         index, timed = len(self.entries), self.kind in TIMED
         by = fields.get(b"w", b"").decode(errors="replace")
-        self.entries.append((text, position_of(text), int(fields[b"n"]), number(values[0]), by, slot))
+        self.entries.append((text, position_of(text), n, number(values[0]), by, slot))
         for group in values[1:]:
             event, route, items = group[0].decode(), group[1].decode(), group[2]
             first = len(self.ids)

@@ -25,6 +25,7 @@ from rmq_core.pipeline.sources.offsets import (
     START,
     Offsets,
     between,
+    first_of_each,
     id_of,
     journal_key,
     number_of,
@@ -102,13 +103,9 @@ def newest(connection: Connection, options: SourceOptions, topics: list[Topic]) 
     found: Offsets = {}
     for topic in topics:
         slots = options.slots_of(topic)
-        asked = [("XREVRANGE", journal_key(options, topic.name, slot), "+", "-", "COUNT", 1) for slot in slots]
-        replies = connection.run(asked)
-        found[topic.name] = {
-            str(slot): f"{reply[0][0].decode()}:{reply[0][1][b'n'].decode()}"
-            for slot, reply in zip(slots, replies, strict=True)
-            if reply
-        }
+        places = [(journal_key(options, topic.name, slot), "+", "-") for slot in slots]
+        ends = zip(slots, first_of_each(connection, "XREVRANGE", places), strict=True)
+        found[topic.name] = {str(slot): offset_of(*end, None) for slot, end in ends if end}
     return found
 
 
@@ -124,16 +121,15 @@ def later(connection: Connection, options: SourceOptions, start: Offsets, found:
     for first in range(0, len(asked), SLOTS_AT_ONCE):
         some = asked[first : first + SLOTS_AT_ONCE]
         before = [start.get(topic, {}).get(slot, START) for topic, slot, _ in some]
-        replies = connection.run(
-            [
-                ("XRANGE", journal_key(options, topic, int(slot)), f"({id_of(last)}", "+", "COUNT", 1)
-                for (topic, slot, _), last in zip(some, before, strict=True)
-            ]
-        )
-        for (topic, slot, end), last, reply in zip(some, before, replies, strict=True):
-            if not reply:  # trimmed since: what was there a moment ago cannot be read any more
+        places = [
+            (journal_key(options, topic, int(slot)), f"({id_of(last)}", "+")
+            for (topic, slot, _), last in zip(some, before, strict=True)
+        ]
+        firsts = first_of_each(connection, "XRANGE", places)
+        for (topic, slot, end), last, entry in zip(some, before, firsts, strict=True):
+            if entry is None:  # trimmed since: what was there a moment ago cannot be read any more
                 continue
-            n, since = int(reply[0][1][b"n"]), since_of(last)
+            n, since = entry[1], since_of(last)
             if n != number_of(last) + 1:  # trimmed, or the numbers started again
                 since = n
             moved.setdefault(topic, {})[slot] = offset_of(id_of(end), number_of(end), since)

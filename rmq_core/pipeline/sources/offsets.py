@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from collections.abc import Sequence
+from typing import Any, TypeAlias
 
+from rmq_core.journal.entries import number_of as number_in
 from rmq_core.pipeline.sources.options import SourceOptions
+from rmq_core.transport.sync import Connection
 
 START = "0-0:0:1"
+LOOKED_AT = 100
+"""So many entries at once, where somebody has added others to a journal by hand."""
 
 Offsets: TypeAlias = dict[str, dict[str, str]]
 """topic → slot → "<id>:<running number>:<since>" of the last entry read; older ones do not say since when."""
@@ -42,3 +47,22 @@ def between(after: str, to: str) -> int:
     """How many entries lie between two; about, where numbers started again."""
     first, last = number_of(after), number_of(to)
     return last - first if last > first else last
+
+
+def first_of_each(
+    connection: Connection, command: str, places: Sequence[tuple[str, str, str]]
+) -> list[tuple[str, int] | None]:
+    """Of each stretch of a journal the first entry that the engine has written, and its running number. ``command``:
+    XRANGE, or XREVRANGE, for which it is the last; ``places``: key, from where, up to where."""
+    replies = connection.run([(command, *place, "COUNT", 1) for place in places])
+    return [_ours(connection, command, place, reply) for place, reply in zip(places, replies, strict=True)]
+
+
+def _ours(connection: Connection, command: str, place: tuple[str, str, str], reply: Any) -> tuple[str, int] | None:
+    key, _, last = place
+    while reply:
+        for entry, fields in reply:
+            if (n := number_in(fields)) is not None:
+                return entry.decode(), n
+        (reply,) = connection.run([(command, key, f"({reply[-1][0].decode()}", last, "COUNT", LOOKED_AT)])
+    return None

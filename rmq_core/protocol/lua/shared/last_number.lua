@@ -8,5 +8,5 @@ local function last_number()
     return n, false
   end
   local last = redis.call('XREVRANGE', JOURNAL, '+', '-', 'COUNT', 1)[1]
-  return last and tonumber(last[2][2]) or -1, true
+  return last and last[2][1] == 'n' and tonumber(last[2][2]) or -1, true
 end
