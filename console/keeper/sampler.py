@@ -369,3 +369,4 @@ class Sampler:
         self._objectives.forget_others(names)
         for name in set(self._known) - names:
             del self._known[name]
+            self.engine.client.forget(name)

@@ -114,6 +114,7 @@ class ClientCore:
         """Reads the definition again next time."""
         self._topics.pop(name, None)
         self._consumers.pop(name, None)
+        self.keyspace.forget(name)
 
     def consumer(self, topic: Topic) -> Consumer:
         """The pull consumer of a topic, following its definition."""

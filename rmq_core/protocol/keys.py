@@ -225,6 +225,11 @@ class Keyspace:
             known.append(own)
         return known[slot]
 
+    def forget(self, topic: str) -> None:
+        """Remembers nothing of a topic or group any more: groups of one process each come and go for ever."""
+        self._slots.pop(topic, None)
+        self.places.pop(topic, None)
+
     def hints(self, topic: str) -> tuple[str, str, str]:
         """What slots hand out next, when priority slots need a look; on Cluster, when that was seen."""
         tag = f"{{{self.namespace}:{topic}}}"
