@@ -47,6 +47,7 @@ PLACES = {
 }
 """What the letters of a route stand for; the queues by the names of their keys."""
 _ROUTES = {f"{origin}{target}".encode() for origin in PLACES for target in PLACES}
+_DETAILS = {int, float, bytes, list}
 NUMBER_DIGITS = 16
 """Of running numbers, at most: Lua counts exactly no farther."""
 
@@ -145,11 +146,13 @@ def _is_group(group: Any) -> bool:
     return (
         type(group) is list
         and len(group) >= 3
-        and type(group[0]) is bytes
+        and type(group[0]) is type(group[1]) is bytes
+        and group[0].isascii()
         and group[1] in _ROUTES
         and type(group[2]) is list
-        and len(group[2]) >= 2
         and not len(group[2]) % 2
+        and {*map(type, group[2][::2])} == {bytes}
+        and {*map(type, group[2][1::2])} <= _DETAILS
     )
 
 

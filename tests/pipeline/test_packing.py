@@ -15,7 +15,7 @@ from rmq_core.pipeline.sources import queue_rows
 from rmq_core.pipeline.sources.journal import JournalReader, Ranges
 from rmq_core.pipeline.sources.options import SourceOptions
 from rmq_core.pipeline.sources.packing import TASKS, packed
-from rmq_core.pipeline.sources.queue_rows import Place, read_slots
+from rmq_core.pipeline.sources.queue_rows import read_slots
 from rmq_core.pipeline.sources.queues import QueuesReader, Slots
 
 LEAST, MOST = 20, 100
@@ -57,9 +57,7 @@ def test_slots_that_are_read_together_hold_what_each_does(client: RMQ) -> None:
     (planned,) = [each for each in reader.partitions() if isinstance(each, Slots)]
     assert len(planned.places) == 68, "in one task"
     together = list(reader.read(planned))
-    timed = {"small": False, "large": False}
-    places = [Place(place.topic, place.slot, timed[place.topic]) for place in planned.places]
-    singly = [batch for each in places for batch in read_slots(client.connection, client.keyspace, [each])]
+    singly = [batch for each in planned.places for batch in read_slots(client.connection, client.keyspace, [each])]
     assert rows(together) == rows(singly)
     assert len(rows(together)) >= 7_090
     edges = Counter(row["part"] for batch in together for row in batch.to_pylist() if row["part"] in queue_rows.EDGES)

@@ -16,7 +16,7 @@ from rmq_core.pipeline.durable import create, move
 from rmq_core.pipeline.files import files, folders, remove, seen_here, tree
 from rmq_core.pipeline.schemas import EVENTS, ddl
 from rmq_core.pipeline.sources.journal import JournalStream
-from rmq_core.pipeline.sources.offsets import START, Offsets, number_of
+from rmq_core.pipeline.sources.offsets import START, Offsets, between
 from rmq_core.pipeline.sources.options import SourceOptions
 from rmq_core.pipeline.sources.planned import planned
 from rmq_core.pipeline.tuning import FEW_ENTRIES, few_rows
@@ -146,7 +146,7 @@ def _put(kept: Archive, number: int, folder: str, place: str) -> None:
 def _entries(start: Offsets, end: Offsets) -> int:
     """How many lie between; about, where numbers started again."""
     return sum(
-        abs(number_of(last) - number_of(start.get(topic, {}).get(slot, START)))
+        between(start.get(topic, {}).get(slot, START), last)
         for topic, slots in end.items()
         for slot, last in slots.items()
     )

@@ -9,12 +9,11 @@ from typing import Any
 
 import msgpack
 
-from rmq_core.errors import ScriptFailed
 from rmq_core.model.scores import RETRIED_MAX, SHIFT
 from rmq_core.model.topic import Topic
 from rmq_core.pipeline.findings.verdicts import OF_TIME
 from rmq_core.pipeline.sources.decoding import whole
-from rmq_core.pipeline.sources.ledgers import check_types, ledger_call, read_ledger
+from rmq_core.pipeline.sources.ledgers import ledger_call, naming, read_ledger
 from rmq_core.pipeline.sources.options import SourceOptions
 from rmq_core.protocol.keys import SlotKeys
 from rmq_core.protocol.scripts import batches
@@ -78,12 +77,8 @@ def look(options: SourceOptions, stuck_ms: int, overdue_ms: int) -> Look:
             ]
             calls = [ledger_call(keys) for _, _, keys in asked]
             beside = [("HLEN", getattr(keys, part)) for _, _, keys in asked for part in BESIDE]
-            try:
+            with naming(connection, [(topic.name, slot, keys) for topic, slot, keys in asked]):
                 replies = connection.run([*calls, *beside])
-            except ScriptFailed:
-                for topic, slot, keys in asked:
-                    check_types(connection, keys, f"topic {topic.name}, slot {slot}")
-                raise
             said, counts = replies[: len(asked)], batches(replies[len(asked) :], len(BESIDE))
             heads = []
             for (topic, slot, keys), ledger, several in zip(asked, said, counts, strict=True):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any
 
-from rmq_core.errors import PipelineError
+from rmq_core.errors import PipelineError, ScriptFailed
 from rmq_core.model.formats import shape_of
 from rmq_core.model.stats import COUNTERS, Counters, is_spoiled, number
 from rmq_core.pipeline.schemas import PARTS, SCORED
@@ -63,7 +65,18 @@ def _around(added: int, sent: int, taken_back: bytes | None) -> int:
     return 0 if added < 0 or taken_back is None else added - sent - number(taken_back)
 
 
-def check_types(connection: Connection, keys: SlotKeys, where: str) -> None:
+@contextmanager
+def naming(connection: Connection, slots: Iterable[tuple[str, int, SlotKeys]]) -> Iterator[None]:
+    """What a server refuses inside, of these slots of topics, raises `PipelineError` where a key is none of ours."""
+    try:
+        yield
+    except ScriptFailed:
+        for topic, slot, keys in slots:
+            _check_types(connection, keys, f"topic {topic}, slot {slot}")
+        raise
+
+
+def _check_types(connection: Connection, keys: SlotKeys, where: str) -> None:
     """Raises `PipelineError` for a key of a slot that somebody has made something else of."""
     for name in (*PARTS, "stats", "journal"):
         key = getattr(keys, name)

@@ -7,10 +7,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from rmq_core.errors import ScriptFailed
 from rmq_core.pipeline.schemas import PARTS, QUEUES, SCORED, arrow
 from rmq_core.pipeline.sources.decoding import whole
-from rmq_core.pipeline.sources.ledgers import check_types, ledger_call, read_ledger
+from rmq_core.pipeline.sources.ledgers import ledger_call, naming, read_ledger
 from rmq_core.pipeline.sources.packing import packed
 from rmq_core.protocol.keys import Keyspace, SlotKeys
 from rmq_core.queries.trash import Trashed
@@ -119,12 +118,8 @@ def read_slots(connection: Connection, keyspace: Keyspace, places: Iterable[Plac
     """Everything some slots hold, a bounded part at a time. Raises `PipelineError` where a key is none of ours."""
     for some in packed(((place, place.size + A_SLOT) for place in places), COUNT, COUNT):
         asked = [(place, keyspace.slot(place.topic, place.slot)) for place in some]
-        try:
+        with naming(connection, [(place.topic, place.slot, keys) for place, keys in asked]):
             yield from _read(connection, asked)
-        except ScriptFailed:
-            for place, keys in asked:
-                check_types(connection, keys, f"topic {place.topic}, slot {place.slot}")
-            raise
 
 
 def _read(connection: Connection, asked: list[tuple[Place, SlotKeys]]) -> Iterator[pyarrow.RecordBatch]:

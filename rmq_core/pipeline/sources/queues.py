@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
-from rmq_core.errors import ConfigurationError, ScriptFailed
+from rmq_core.errors import ConfigurationError
 from rmq_core.pipeline.schemas import PARTS, QUEUES, ddl
-from rmq_core.pipeline.sources.ledgers import check_types, held, ledger_call
+from rmq_core.pipeline.sources.ledgers import held, ledger_call, naming
 from rmq_core.pipeline.sources.options import SourceOptions
 from rmq_core.pipeline.sources.packing import packed
 from rmq_core.pipeline.sources.pruning import chosen
@@ -84,13 +84,9 @@ class QueuesReader(DataSourceReader):
 
     def _sized(self, connection: Connection, places: list[Place]) -> Iterator[Place]:
         for some in batches(places, SLOTS_AT_ONCE):
-            slots = [self.options.keyspace.slot(place.topic, place.slot) for place in some]
-            try:
-                replies = connection.run([ledger_call(keys) for keys in slots])
-            except ScriptFailed:
-                for place, keys in zip(some, slots, strict=True):
-                    check_types(connection, keys, f"topic {place.topic}, slot {place.slot}")
-                raise
+            slots = [(each.topic, each.slot, self.options.keyspace.slot(each.topic, each.slot)) for each in some]
+            with naming(connection, slots):
+                replies = connection.run([ledger_call(keys) for _, _, keys in slots])
             for place, reply in zip(some, replies, strict=True):
                 yield replace(place, size=held(reply, place.parts))
 

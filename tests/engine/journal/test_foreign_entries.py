@@ -9,17 +9,17 @@ from rmq_core.errors import UnknownFormat
 from rmq_core.journal import trimmer
 from tests.engine.journal.conftest import Journaled
 
+GROUPS: list[object] = [
+    *(5, [], [b"sent", b"zz", [b"a", 1]], [b"sent", b"ns", []], ["sent", "ns", [b"a"]], [b"sent", [1], [b"a", 5]]),
+    *([b"\xff", b"ns", [b"a", 5]], [b"sent", b"ns", [7, 5]], [b"sent", b"ns", [b"a", None]]),
+]
 FOREIGN: list[dict[bytes, bytes]] = [
     {b"x": b"y"},
     {b"n": b"many", b"v": msgpack.packb([1])},
     {b"n": b"9" * 5_000, b"v": msgpack.packb([1])},
     {b"v": msgpack.packb([1, [b"sent", b"ns", [b"id", 5]]])},
     *({b"n": b"7", b"v": value} for value in (b"", b"\xc1", b"\xff\xff", msgpack.packb(7), msgpack.packb([]))),
-    *(
-        {b"n": b"7", b"v": msgpack.packb([1, group])}
-        for group in (5, [], [b"sent", b"zz", [b"a", 1]], [b"sent", b"ns", []])
-    ),
-    {b"n": b"7", b"v": msgpack.packb([1, ["sent", "ns", [b"a"]]])},
+    *({b"n": b"7", b"v": msgpack.packb([1, group])} for group in GROUPS),
 ]
 
 
