@@ -232,13 +232,30 @@ class AsyncControl:
         `RouteNotEmpty`, `VersionConflict`."""
         await self.client.run(routes.delete(self.client.keyspace, name, force, seen))
 
-    async def redrive(self, topic: str | Topic, refs: References, target: Target | str) -> list[ActionResult]:
-        """Moves dead letters to another topic: a route by hand. See `rmq_core.routes.redrive`."""
-        return await self.client.run(self.client.on_topic(redrive.redrive, topic, actions.listed(refs), target))
+    async def redrive(
+        self,
+        topic: str | Topic,
+        refs: References,
+        target: Target | str,
+        *,
+        died_ms: Mapping[MessageRef, int] | None = None,
+    ) -> list[ActionResult]:
+        """Moves dead letters to another topic: a route by hand. See `rmq_core.routes.redrive`; ``died_ms``: as of
+        `requeue`."""
+        return await self.client.run(
+            self.client.on_topic(redrive.redrive, topic, actions.listed(refs), target, died_ms)
+        )
 
-    async def plan_redrive(self, topic: str | Topic, refs: References, target: Target | str) -> list[Redriven]:
+    async def plan_redrive(
+        self,
+        topic: str | Topic,
+        refs: References,
+        target: Target | str,
+        *,
+        died_ms: Mapping[MessageRef, int] | None = None,
+    ) -> list[Redriven]:
         """What `redrive` would do with each; changes nothing."""
-        return await self.client.run(self.client.on_topic(redrive.plan, topic, actions.listed(refs), target))
+        return await self.client.run(self.client.on_topic(redrive.plan, topic, actions.listed(refs), target, died_ms))
 
     async def claim(
         self, group: str | Topic, member: str, *, dry_run: bool = False, force: bool = False

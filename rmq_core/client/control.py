@@ -245,13 +245,28 @@ class Control:
         `RouteNotEmpty`, `VersionConflict`."""
         self.client.run(routes.delete(self.client.keyspace, name, force, seen))
 
-    def redrive(self, topic: str | Topic, refs: References, target: Target | str) -> list[ActionResult]:
-        """Moves dead letters to another topic: a route by hand. See `rmq_core.routes.redrive`."""
-        return self.client.run(self.client.on_topic(redrive.redrive, topic, actions.listed(refs), target))
+    def redrive(
+        self,
+        topic: str | Topic,
+        refs: References,
+        target: Target | str,
+        *,
+        died_ms: Mapping[MessageRef, int] | None = None,
+    ) -> list[ActionResult]:
+        """Moves dead letters to another topic: a route by hand. See `rmq_core.routes.redrive`; ``died_ms``: as of
+        `requeue`."""
+        return self.client.run(self.client.on_topic(redrive.redrive, topic, actions.listed(refs), target, died_ms))
 
-    def plan_redrive(self, topic: str | Topic, refs: References, target: Target | str) -> list[Redriven]:
+    def plan_redrive(
+        self,
+        topic: str | Topic,
+        refs: References,
+        target: Target | str,
+        *,
+        died_ms: Mapping[MessageRef, int] | None = None,
+    ) -> list[Redriven]:
         """What `redrive` would do with each; changes nothing."""
-        return self.client.run(self.client.on_topic(redrive.plan, topic, actions.listed(refs), target))
+        return self.client.run(self.client.on_topic(redrive.plan, topic, actions.listed(refs), target, died_ms))
 
     def claim(self, group: str | Topic, member: str, *, dry_run: bool = False, force: bool = False) -> list[Claimed]:
         """Puts back at once, uncounted, what a member of a group has: it is handed out again, alone at first.

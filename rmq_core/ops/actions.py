@@ -106,7 +106,7 @@ def _acted(
     ids = {slot: [raw_id(refs[position].id) for position in positions] for slot, positions in by_slot.items()}
     cut = yield from portions(keyspace, topic, name, ids)
     groups = [(slot, by_slot[slot][part]) for slot, part in cut]
-    seen = _seen(refs, died_ms)
+    seen = as_seen(refs, died_ms)
     calls = [
         on_ids(name, keyspace, topic, slot, ids[slot][part], *values, *_together(seen, some))
         for (slot, part), (_, some) in zip(cut, groups, strict=True)
@@ -119,8 +119,8 @@ def _acted(
     return results
 
 
-def _seen(refs: Sequence[MessageRef], died_ms: Mapping[MessageRef, int] | None) -> list[str]:
-    """When each died that is meant, '' where that is not said; nothing where it is of none."""
+def as_seen(refs: Sequence[MessageRef], died_ms: Mapping[MessageRef, int] | None) -> list[str]:
+    """When each died that is meant, '' where that is not said; nothing where it is of none. Raises `InvalidMessage`."""
     if not died_ms:
         return []
     if others := died_ms.keys() - set(refs):

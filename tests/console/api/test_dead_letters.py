@@ -59,6 +59,12 @@ def test_one_that_has_died_since_is_not_the_one_that_was_seen(queue: Queue, call
         assert (answer["done"], answer["results"][0]["status"]) == (0, "replaced")
     problem(admin.post("/topics/orders/dead:resend", {**seen, "content": "x", "reason": "r"}), 404, "unknown_message")
     assert queue.find("bill").states == ("dead",)
+    queue.topic("parking", TopicKind.STREAM)
+    moved = {"messages": [seen], "target": {"topic": "parking"}, "reason": "r"}
+    for more in ({"validate_only": True}, {}):
+        (result,) = admin.ok("POST", "/topics/orders/dead:redrive", moved | more)["results"]
+        assert result["status"] == "replaced"
+    assert queue.find("bill").states == ("dead",)
     body = {"ids": [seen], "reason": "r"}
     assert "at_ms" in problem(admin.post("/topics/orders/messages:cancel", body), 422, "invalid")["message"]
     old = {**seen, "at_ms": queue.inspector.removed("orders", "bill")[0].row.score_ms - 1}
