@@ -61,7 +61,7 @@ def start(actor: Actor, wanted: BulkRequest) -> Operation:
             action=wanted.action.value,
             topic=wanted.topic,
             filter=wanted.filter.to_mapping() if wanted.filter is not None else None,
-            refs=[[*ref, wanted.at_ms[ref]] if ref in wanted.at_ms else [*ref] for ref in wanted.refs],
+            refs=[[*ref, wanted.seen[ref]] if ref in wanted.seen else [*ref] for ref in wanted.refs],
             values=wanted.values() | ({} if wanted.overdue else {"overdue": False}),
             undoes=wanted.undoes,
             **entry.asker(),

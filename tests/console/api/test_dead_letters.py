@@ -81,9 +81,9 @@ def test_an_operation_leaves_those_that_have_died_since(queue: Queue, desk: Desk
     seen, at_ms = died_twice(queue, "bill")
     ref = MessageRef(seen["slot"], "bill")
     for action in (Action.REQUEUE, Action.DROP):
-        ended = desk.do(action, refs=[ref], at_ms={ref: seen["at_ms"]}, rate_per_s=100)
+        ended = desk.do(action, refs=[ref], seen={ref: seen["at_ms"]}, rate_per_s=100)
         assert (ended.state, ended.done, ended.skipped) == ("done", 0, 1)
-    assert desk.do(Action.DROP, refs=[ref], at_ms={ref: at_ms}, rate_per_s=100).done == 1
+    assert desk.do(Action.DROP, refs=[ref], seen={ref: at_ms}, rate_per_s=100).done == 1
 
 
 def test_a_dead_letter_is_put_right_beside_one_that_waits(queue: Queue, caller: Callable[..., Caller]) -> None:

@@ -183,6 +183,18 @@ def test_a_dead_letter_that_died_after_it_was_seen_is_left(open_page: Open, queu
     assert queue.find("a", topic).content == b"another"
 
 
+def test_a_message_that_was_sent_anew_after_it_was_seen_is_left(open_page: Open, queue: Queue, topic: str) -> None:
+    queue.delayed("a", topic=topic)
+    page = open_page(f"/topics/{topic}/messages/")
+    tick(page, "a")
+    page.locator(".rc-selection").get_by_role("button", name="Cancel", exact=True).click()
+    Control(queue.client).cancel(topic, "a")
+    queue.delayed("a", content="another", topic=topic)
+    confirm(page, "Cancel", "of no use")
+    expect(page.get_by_text("moved or sent anew since it was shown")).to_be_visible()
+    assert queue.find("a", topic).content == b"another"
+
+
 def test_a_reason_is_needed_before_anything_is_sent(open_page: Open, queue: Queue, topic: str) -> None:
     queue.delayed("a", topic=topic)
     page = open_page(f"/topics/{topic}/messages/")
