@@ -157,13 +157,16 @@ def delete_topic(keyspace: Keyspace, name: str, force: bool = False, seen: Topic
         yield from registry.check_empty(keyspace, topic, force)
         # First: should this process die in between, the topic is still there, to be deleted again.
         written_ms = yield from _delete_all(keyspace, topic)
-        return (yield from registry.delete(keyspace, name, force, written_ms, seen))
+        # By force: what is sent meanwhile keeps no topic without its groups.
+        return (yield from registry.delete(keyspace, name, True, written_ms, topic))
     return (yield from registry.delete(keyspace, name, force, seen=seen))
 
 
 def _delete_all(keyspace: Keyspace, topic: Topic) -> Operation[int]:
     """How far (ms) the journals were of the groups that it has had: the next ones begin behind them."""
+    yield from registry.begin_deletion(keyspace, topic)
     for group in (yield from read_all(keyspace, topic)):
+        yield from registry.begin_deletion(keyspace, topic)
         yield from delete(keyspace, topic, group.group, force=True)
     (last,) = yield [("HGET", keyspace.groups(topic.name), LAST)]
     yield [("DEL", keyspace.groups(topic.name))]
