@@ -256,6 +256,22 @@ def test_find_by_id_and_search_in_content(open_page: Open, queue: Queue, topic: 
     expect(page.locator("tbody tr")).to_have_count(60)
 
 
+def test_a_list_goes_on_where_no_more_could_be_loaded(open_page: Open, queue: Queue, topic: str) -> None:
+    for n in range(60):
+        queue.delayed(f"order-{n:02}", topic=topic, in_ms=3_600_000 + n * 1_000)
+    page = open_page(f"/topics/{topic}/messages/")
+    expect(page.locator("tbody tr")).to_have_count(50)
+    page.route("**/messages?*cursor=*", lambda route: route.abort())
+    page.get_by_role("button", name="Load more").click()
+    expect(page.locator(".rc-toolbar")).to_contain_text("cannot be reached")
+    queue.delayed("earliest", topic=topic, in_ms=60_000)
+    expect(page.get_by_role("button", name="earliest", exact=True)).to_be_visible()
+    page.unroute("**/messages?*cursor=*")
+    page.get_by_role("button", name="Load more").click()
+    expect(page.locator("tbody tr")).to_have_count(61)
+    page.problems[:] = [each for each in page.problems if "ERR_FAILED" not in each]  # type: ignore[attr-defined]
+
+
 def test_content_is_shown_without_loss_and_never_runs(open_page: Open, queue: Queue, topic: str) -> None:
     content = (
         '{"big": 12345678901234567890, "small": 1e-400, "html": '
