@@ -327,6 +327,10 @@ _SCRIPT_ERRORS: dict[str, tuple[type[RMQError], str]] = {
         "entries were deleted or trimmed while those behind the position were counted{detail}: nothing was done; repeat"
         " the call",
     ),
+    "RMQGOING": (
+        UnknownTopic,
+        "somebody is deleting the topic at this moment{detail}: nothing was changed",
+    ),
     "RMQVERSION": (
         VersionConflict,
         "the definition changed meanwhile, or the topic was made again (stored version {detail}); read it again and"

@@ -129,9 +129,10 @@ def receivers_of(rule: AlertRule) -> list[AlertReceiver]:
 
 
 def is_silenced(alert: Alert, silences: Iterable[AlertSilence]) -> bool:
-    """One alert for many topics is silenced where all of them are."""
+    """One alert for many topics is silenced where all of them are. A rule counts by the name it has by now."""
+    name = alert.name if alert.rule is None else alert.rule.name
     return any(
-        each.rule in ("", alert.name)
+        each.rule in ("", name)
         and (
             covers_all(each.topics)
             or (bool(alert.topics) and len(covered(each.topics, alert.topics)) == len(alert.topics))

@@ -22,6 +22,7 @@ from console.clock import now_ms
 from console.models import Operation
 from console.serializers.operations import canary_messages, not_done, operation_json, report
 from console.serializers.text import FORMATS
+from console.usecases.actor import started
 from console.usecases.bulk import bulk
 
 router = Router(tags=["operations"])
@@ -37,7 +38,8 @@ class CanaryView(Schema):
 
 
 class OperationView(Schema):
-    """A bulk action. `done`, `skipped` and `failed` count messages; not `total_exact`: `total` is an estimate."""
+    """A bulk action. `done`, `skipped` and `failed` count messages; not `total_exact`: `total` is an estimate. `mine`:
+    whether the caller has started it."""
 
     id: uuid.UUID
     action: str
@@ -48,6 +50,7 @@ class OperationView(Schema):
     undoes: uuid.UUID | None
     reason: str
     who: str
+    mine: bool
     via: str
     state: Literal["queued", "running", "stopping", "stopped", "done", "failed"]
     total: int
@@ -193,7 +196,7 @@ def operation_undo(request: HttpRequest, response: HttpResponse, operation: uuid
 
 def operation_of(operation: Operation, caller: Caller) -> dict[str, Any]:
     found = operation_json(operation, caller.payload)
-    found["who"] = found.pop("user")
+    found["who"], found["mine"] = found.pop("user"), started(caller.user, operation)
     if found["filter"] is not None and "state" in found["filter"]:
         found["filter"]["state"] = of_today(found["filter"]["state"])
     return found

@@ -23,7 +23,8 @@ class Row(Schema):
     """A line of a list. `id`, `preview` and the words of `error` are null or cut where the caller may not read content.
 
     `at_ms`: when it is due (delayed, ready, retrying), was taken (in flight), died (dead) or was removed (trash).
-    `was`: the state that what was removed can be restored to.
+    `was`: the state that what was removed can be restored to. `place`: what a message that waits is told by from a
+    later one of its id (0: it has failed); null: of others.
     """
 
     id: str | None
@@ -37,6 +38,7 @@ class Row(Schema):
     size: int
     preview: str | None
     was: str | None
+    place: float | None
 
 
 class Rows(Schema):

@@ -1,7 +1,7 @@
 """The messages of a part of an operation, as they are stored: JSON, `[[slot, id], …]`.
 
 Where it is known in which span (ms, by the clock of their server) the copy that is meant died, or was taken out, a row
-is `[slot, id, first, last]`.
+is `[slot, id, first, last]`; of what waits these are its place, twice.
 """
 
 from __future__ import annotations

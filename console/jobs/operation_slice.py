@@ -215,7 +215,7 @@ class Slice:
                 elif status == "not_found":
                     self.operation.skipped += 1
                     undone.append((ref.slot, ref.id, gone))
-                elif status == "replaced":
+                elif status in ("replaced", "moved"):
                     self.operation.skipped += 1
                     undone.append((ref.slot, ref.id, status))
                 else:
@@ -242,12 +242,14 @@ class Slice:
                 for result in control.restore(operation.topic, some, removed_ms=span)
             ]
         if operation.action == Action.RESCHEDULE:
-            return control.reschedule(operation.topic, refs, **operation.values)
+            return control.reschedule(operation.topic, refs, **operation.values, places=_first(refs, removed))
         if operation.action == Action.REPAIR:
             values = operation.values
             return repair_messages(operation.topic, str(values.get("repair")), refs, str(values.get("run") or ""))
         if operation.action == Action.REQUEUE:
             return control.requeue(operation.topic, refs, died_ms=_first(refs, removed))
+        if operation.action == Action.RUN_NOW:
+            return control.run_now(operation.topic, refs, places=_first(refs, removed))
         found: list[ActionResult] = getattr(control, Action(operation.action).value)(operation.topic, refs)
         return found
 

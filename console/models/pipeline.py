@@ -36,6 +36,7 @@ class PipelineSchedule(models.Model):
     every_ms = models.PositiveBigIntegerField(_("every (ms)"))
     enabled = models.BooleanField(_("enabled"), default=True)
     next_ms = models.BigIntegerField(default=0, db_index=True)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
     username = models.CharField(_("who"), max_length=150)
     changed = models.DateTimeField(_("changed"), auto_now=True)
 

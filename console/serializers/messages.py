@@ -37,6 +37,7 @@ def row_json(row: MessageRow, payload: bool) -> dict[str, Any]:
         "size": row.size,
         "preview": None if masked else preview_of(row.preview),
         "was": row.was,
+        "place": row.place,
     }
 
 

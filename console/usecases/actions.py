@@ -33,7 +33,7 @@ DETAILS_KEPT = 200
 class ActionRequest:
     """One action as asked for. `due_ms` (epoch ms) or `priority` only to reschedule; `worker` and `slots` only for
     actions on the fleet, where `topic` may be empty; `until_ms` (epoch ms) to acknowledge, and to pause a group.
-    `at_ms`: when those died, or were taken out, that are meant, where it was seen."""
+    `seen`: when those died, or were taken out, or where those wait, that are meant, where it was seen."""
 
     action: Action
     topic: str
@@ -44,7 +44,7 @@ class ActionRequest:
     worker: str = ""
     slots: Sequence[int] = ()
     until_ms: int | None = None
-    at_ms: Mapping[MessageRef, int] = field(default_factory=dict)
+    seen: Mapping[MessageRef, float] = field(default_factory=dict)
     by: str = ""
     """Who asks; `perform` fills it in."""
 
@@ -161,7 +161,7 @@ def _detail(outcome: Outcome) -> dict[str, Any]:
 
 def _on_messages(name: str) -> Callable[[ActionRequest], Outcome]:
     def run(wanted: ActionRequest) -> Outcome:
-        results: list[ActionResult] = getattr(engine().control, name)(wanted.topic, wanted.refs)
+        results: list[ActionResult] = getattr(engine().control, name)(wanted.topic, wanted.refs, places=wanted.seen)
         return _outcome(results)
 
     return run
@@ -169,26 +169,25 @@ def _on_messages(name: str) -> Callable[[ActionRequest], Outcome]:
 
 def _on_dead_letters(name: str) -> Callable[[ActionRequest], Outcome]:
     def run(wanted: ActionRequest) -> Outcome:
-        return _outcome(getattr(engine().control, name)(wanted.topic, wanted.refs, died_ms=wanted.at_ms))
+        return _outcome(getattr(engine().control, name)(wanted.topic, wanted.refs, died_ms=wanted.seen))
 
     return run
 
 
 def _restore(wanted: ActionRequest) -> Outcome:
-    spans: dict[int | None, list[MessageRef]] = {}
+    spans: dict[float | None, list[MessageRef]] = {}
     for ref in wanted.refs:
-        spans.setdefault(wanted.at_ms.get(ref), []).append(ref)
+        spans.setdefault(wanted.seen.get(ref), []).append(ref)
     results: list[ActionResult] = []
     for at_ms, refs in spans.items():
-        span = None if at_ms is None else (at_ms, at_ms)
+        span = None if at_ms is None else (int(at_ms), int(at_ms))
         results += engine().control.restore(wanted.topic, refs, removed_ms=span)
     return _outcome(results)
 
 
 def _reschedule(wanted: ActionRequest) -> Outcome:
-    return _outcome(
-        engine().control.reschedule(wanted.topic, wanted.refs, due_ms=wanted.due_ms, priority=wanted.priority)
-    )
+    value = {"due_ms": wanted.due_ms, "priority": wanted.priority}
+    return _outcome(engine().control.reschedule(wanted.topic, wanted.refs, **value, places=wanted.seen))
 
 
 def _outcome(results: Sequence[ActionResult]) -> Outcome:

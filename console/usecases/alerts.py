@@ -58,6 +58,8 @@ def put_rule(
         rule.username = actor.user.get_username()[:150]
         with unchanged(rule, NameTaken("rule_exists", gettext("There is a rule of this name already."))):
             rule.save()
+            if before is not None and before.name != rule.name:
+                AlertSilence.objects.filter(rule=before.name).update(rule=rule.name)
             if receivers is not None:
                 rule.receivers.set(receivers)
         entry.done = 1

@@ -42,12 +42,13 @@ def make(actor: Actor, name: str, start: Where, settings: Mapping[str, Any], rea
     return made
 
 
-def change(actor: Actor, name: str, settings: Mapping[str, Any], reason: str = "") -> Group:
-    """Gives a group settings of its own; None: its topic's again. Raises `Forbidden`, the engine's errors."""
+def change(actor: Actor, name: str, settings: Mapping[str, Any], reason: str = "", seen: Group | None = None) -> Group:
+    """Gives a group settings of its own; None: its topic's again. `seen`: only as that version. Raises `Forbidden`, the
+    engine's errors."""
     with audited(actor, Action.EDIT_GROUP, topic=name, query=dict(settings), reason=reason) as entry:
         require(actor.user, Action.EDIT_GROUP, name)
         check_reason(reason)
-        changed = engine().control.change_group(name, **settings)
+        changed = engine().control.change_group(name, seen=seen, **settings)
         entry.done = 1
     return changed
 

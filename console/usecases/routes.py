@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -109,15 +109,25 @@ def moved() -> str:
     return gettext("Somebody else has changed this route meanwhile: open it again.")
 
 
-def plan_redrive(actor: Actor, topic: str, refs: Sequence[MessageRef], target: Target) -> list[Redriven]:
+def plan_redrive(
+    actor: Actor, topic: str, refs: Sequence[MessageRef], target: Target, died_ms: Mapping[MessageRef, int]
+) -> list[Redriven]:
     """What `redrive` would do. Raises `Forbidden`, the engine's errors."""
     require(actor.user, Action.REDRIVE, topic)
     require(actor.user, Action.SEND, target.topic)
-    return engine().control.plan_redrive(topic, list(refs), target)
+    return engine().control.plan_redrive(topic, list(refs), target, died_ms=died_ms)
 
 
-def redrive(actor: Actor, topic: str, refs: Sequence[MessageRef], target: Target, reason: str) -> list[ActionResult]:
-    """Move dead letters to another topic: a route by hand. Raises `Forbidden`, `BadRequest`, the engine's errors."""
+def redrive(
+    actor: Actor,
+    topic: str,
+    refs: Sequence[MessageRef],
+    target: Target,
+    died_ms: Mapping[MessageRef, int],
+    reason: str,
+) -> list[ActionResult]:
+    """Move dead letters to another topic: a route by hand. `died_ms`: when those died that are meant, where that
+    was seen. Raises `Forbidden`, `BadRequest`, the engine's errors."""
     query = {
         "messages": [[ref.slot, ref.id] for ref in refs],
         "target": Route("x", "x", (target,)).to_dict()["targets"][0],
@@ -126,7 +136,7 @@ def redrive(actor: Actor, topic: str, refs: Sequence[MessageRef], target: Target
         require(actor.user, Action.REDRIVE, topic)
         require(actor.user, Action.SEND, target.topic)
         check_reason(reason, needed=True)
-        results = engine().control.redrive(topic, list(refs), target)
+        results = engine().control.redrive(topic, list(refs), target, died_ms=died_ms)
         entry.done = sum(result.status == "done" for result in results)
         entry.detail = {"messages": [[ref.slot, ref.id, status] for ref, status in results[:200]]}
         entry.result = entry.Result.of(entry.done, entry.done == len(refs))

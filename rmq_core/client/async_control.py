@@ -35,20 +35,32 @@ class AsyncControl:
     def __init__(self, client: AsyncRMQ) -> None:
         self.client = client
 
-    async def cancel(self, topic: str | Topic, refs: References) -> list[ActionResult]:
+    async def cancel(
+        self, topic: str | Topic, refs: References, *, places: Mapping[MessageRef, float] | None = None
+    ) -> list[ActionResult]:
         """Takes waiting messages out of the queue; for the topic's ``undo_ms`` they can be restored."""
-        return await self._act(topic, "cancel", refs)
+        return await self._act(topic, "cancel", refs, places=places)
 
-    async def run_now(self, topic: str | Topic, refs: References) -> list[ActionResult]:
+    async def run_now(
+        self, topic: str | Topic, refs: References, *, places: Mapping[MessageRef, float] | None = None
+    ) -> list[ActionResult]:
         """Makes waiting messages ready at once."""
-        return await self._act(topic, "run_now", refs)
+        return await self._act(topic, "run_now", refs, places=places)
 
     async def reschedule(
-        self, topic: str | Topic, refs: References, *, due_ms: int | None = None, priority: int | None = None
+        self,
+        topic: str | Topic,
+        refs: References,
+        *,
+        due_ms: int | None = None,
+        priority: int | None = None,
+        places: Mapping[MessageRef, float] | None = None,
     ) -> list[ActionResult]:
         """Gives waiting messages another due time or priority. Raises `DueInThePast`, `InvalidMessage`."""
         return await self.client.run(
-            self.client.on_topic(actions.reschedule, topic, actions.listed(refs), due_ms=due_ms, priority=priority)
+            self.client.on_topic(
+                actions.reschedule, topic, actions.listed(refs), due_ms=due_ms, priority=priority, places=places
+            )
         )
 
     async def requeue(
@@ -200,9 +212,9 @@ class AsyncControl:
         """Deletes entries of a stream topic, for good."""
         return await self.client.run(self.client.on_stream(entries.delete, topic, list(refs)))
 
-    async def change_group(self, group: str, **settings: Any) -> Group:
+    async def change_group(self, group: str, *, seen: Group | None = None, **settings: Any) -> Group:
         """Gives a group (``<topic>@<group>``) settings of its own; None: its topic's again. See `define_group`."""
-        return await self.client.run(self.client.group_changed(group, settings))
+        return await self.client.run(self.client.group_changed(group, settings, seen))
 
     async def set_position(
         self, group: str | Topic, where: Where, slots: Sequence[int] | None = None, *, dry_run: bool = False
@@ -232,13 +244,30 @@ class AsyncControl:
         `RouteNotEmpty`, `VersionConflict`."""
         await self.client.run(routes.delete(self.client.keyspace, name, force, seen))
 
-    async def redrive(self, topic: str | Topic, refs: References, target: Target | str) -> list[ActionResult]:
-        """Moves dead letters to another topic: a route by hand. See `rmq_core.routes.redrive`."""
-        return await self.client.run(self.client.on_topic(redrive.redrive, topic, actions.listed(refs), target))
+    async def redrive(
+        self,
+        topic: str | Topic,
+        refs: References,
+        target: Target | str,
+        *,
+        died_ms: Mapping[MessageRef, int] | None = None,
+    ) -> list[ActionResult]:
+        """Moves dead letters to another topic: a route by hand. See `rmq_core.routes.redrive`; ``died_ms``: as of
+        `requeue`."""
+        return await self.client.run(
+            self.client.on_topic(redrive.redrive, topic, actions.listed(refs), target, died_ms)
+        )
 
-    async def plan_redrive(self, topic: str | Topic, refs: References, target: Target | str) -> list[Redriven]:
+    async def plan_redrive(
+        self,
+        topic: str | Topic,
+        refs: References,
+        target: Target | str,
+        *,
+        died_ms: Mapping[MessageRef, int] | None = None,
+    ) -> list[Redriven]:
         """What `redrive` would do with each; changes nothing."""
-        return await self.client.run(self.client.on_topic(redrive.plan, topic, actions.listed(refs), target))
+        return await self.client.run(self.client.on_topic(redrive.plan, topic, actions.listed(refs), target, died_ms))
 
     async def claim(
         self, group: str | Topic, member: str, *, dry_run: bool = False, force: bool = False

@@ -242,10 +242,10 @@ class ClientCore:
         self.remember(found)
         return found
 
-    def group_changed(self, name: str, settings: dict[str, Any]) -> Operation[Group]:
+    def group_changed(self, name: str, settings: dict[str, Any], seen: Group | None = None) -> Operation[Group]:
         """Gives a group settings of its own."""
         topic, group = split(name)
-        found = yield from self.on_stream(groups.change, topic, group, settings)
+        found = yield from self.on_stream(groups.change, topic, group, settings, seen)
         self.remember(found)
         return found
 

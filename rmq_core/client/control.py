@@ -39,20 +39,37 @@ class Control:
     def __init__(self, client: RMQ) -> None:
         self.client = client
 
-    def cancel(self, topic: str | Topic, refs: References) -> list[ActionResult]:
-        """Takes waiting messages out of the queue; for the topic's ``undo_ms`` they can be restored."""
-        return self._act(topic, "cancel", refs)
+    def cancel(
+        self, topic: str | Topic, refs: References, *, places: Mapping[MessageRef, float] | None = None
+    ) -> list[ActionResult]:
+        """Takes waiting messages out of the queue; for the topic's ``undo_ms`` they can be restored.
 
-    def run_now(self, topic: str | Topic, refs: References) -> list[ActionResult]:
-        """Makes waiting messages ready at once."""
-        return self._act(topic, "run_now", refs)
+        ``places``: of those that are meant, as a list says (`MessageRow.place`). One that was moved, or sent anew,
+        since is left: ``moved``. What has failed since is the same as far as is known.
+        """
+        return self._act(topic, "cancel", refs, places=places)
+
+    def run_now(
+        self, topic: str | Topic, refs: References, *, places: Mapping[MessageRef, float] | None = None
+    ) -> list[ActionResult]:
+        """Makes waiting messages ready at once. ``places``: as of `cancel`."""
+        return self._act(topic, "run_now", refs, places=places)
 
     def reschedule(
-        self, topic: str | Topic, refs: References, *, due_ms: int | None = None, priority: int | None = None
+        self,
+        topic: str | Topic,
+        refs: References,
+        *,
+        due_ms: int | None = None,
+        priority: int | None = None,
+        places: Mapping[MessageRef, float] | None = None,
     ) -> list[ActionResult]:
-        """Gives waiting messages another due time or priority. Raises `DueInThePast`, `InvalidMessage`."""
+        """Gives waiting messages another due time or priority. ``places``: as of `cancel`. Raises `DueInThePast`,
+        `InvalidMessage`."""
         return self.client.run(
-            self.client.on_topic(actions.reschedule, topic, actions.listed(refs), due_ms=due_ms, priority=priority)
+            self.client.on_topic(
+                actions.reschedule, topic, actions.listed(refs), due_ms=due_ms, priority=priority, places=places
+            )
         )
 
     def requeue(
@@ -213,9 +230,12 @@ class Control:
         """Deletes entries of a stream topic, for good."""
         return self.client.run(self.client.on_stream(entries.delete, topic, list(refs)))
 
-    def change_group(self, group: str, **settings: Any) -> Group:
-        """Gives a group (``<topic>@<group>``) settings of its own; None: its topic's again. See `define_group`."""
-        return self.client.run(self.client.group_changed(group, settings))
+    def change_group(self, group: str, *, seen: Group | None = None, **settings: Any) -> Group:
+        """Gives a group (``<topic>@<group>``) settings of its own; None: its topic's again. See `define_group`.
+
+        ``seen``: only as that version; else `VersionConflict`.
+        """
+        return self.client.run(self.client.group_changed(group, settings, seen))
 
     def set_position(
         self, group: str | Topic, where: Where, slots: Sequence[int] | None = None, *, dry_run: bool = False
@@ -245,13 +265,28 @@ class Control:
         `RouteNotEmpty`, `VersionConflict`."""
         self.client.run(routes.delete(self.client.keyspace, name, force, seen))
 
-    def redrive(self, topic: str | Topic, refs: References, target: Target | str) -> list[ActionResult]:
-        """Moves dead letters to another topic: a route by hand. See `rmq_core.routes.redrive`."""
-        return self.client.run(self.client.on_topic(redrive.redrive, topic, actions.listed(refs), target))
+    def redrive(
+        self,
+        topic: str | Topic,
+        refs: References,
+        target: Target | str,
+        *,
+        died_ms: Mapping[MessageRef, int] | None = None,
+    ) -> list[ActionResult]:
+        """Moves dead letters to another topic: a route by hand. See `rmq_core.routes.redrive`; ``died_ms``: as of
+        `requeue`."""
+        return self.client.run(self.client.on_topic(redrive.redrive, topic, actions.listed(refs), target, died_ms))
 
-    def plan_redrive(self, topic: str | Topic, refs: References, target: Target | str) -> list[Redriven]:
+    def plan_redrive(
+        self,
+        topic: str | Topic,
+        refs: References,
+        target: Target | str,
+        *,
+        died_ms: Mapping[MessageRef, int] | None = None,
+    ) -> list[Redriven]:
         """What `redrive` would do with each; changes nothing."""
-        return self.client.run(self.client.on_topic(redrive.plan, topic, actions.listed(refs), target))
+        return self.client.run(self.client.on_topic(redrive.plan, topic, actions.listed(refs), target, died_ms))
 
     def claim(self, group: str | Topic, member: str, *, dry_run: bool = False, force: bool = False) -> list[Claimed]:
         """Puts back at once, uncounted, what a member of a group has: it is handed out again, alone at first.

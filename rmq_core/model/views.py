@@ -49,7 +49,8 @@ class MessageRow:
     """A line of a list. ``score_ms``: due (delayed, ready, retrying), taken (in flight), died (dead) or removed time.
 
     ``fingerprint``: of a dead letter its cluster, else of the last failure, '' where it has none; None: never failed.
-    ``was``: of a message in the trash, where it is restored to.
+    ``was``: of a message in the trash, where it is restored to. ``place``: what a message that waits is told by
+    from a later one of its id (0: it has failed); None: of others.
     """
 
     slot: int
@@ -65,6 +66,7 @@ class MessageRow:
     preview: bytes
     fingerprint: str | None = None
     was: State | None = None
+    place: float | None = None
 
     @property
     def id(self) -> str:

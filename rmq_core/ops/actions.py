@@ -10,7 +10,7 @@ from rmq_core.model.bounds import slot_of, whole
 from rmq_core.model.delivery import Delivery
 from rmq_core.model.ids import MessageRef, id_to_text, raw_id
 from rmq_core.model.message import DUE_MAX_MS
-from rmq_core.model.scores import FAIR_PRIORITY_MAX, PRIORITY_MAX, PRIORITY_MIN
+from rmq_core.model.scores import FAIR_PRIORITY_MAX, PRIORITY_MAX, PRIORITY_MIN, SCORE_MAX
 from rmq_core.model.topic import Topic
 from rmq_core.model.views import MessageRow
 from rmq_core.ops.hints import with_looks
@@ -22,7 +22,7 @@ from rmq_core.queries import by_id, owners
 from rmq_core.queries.portions import portions
 
 ActionStatus: TypeAlias = Literal[
-    "done", "in_flight", "not_found", "occupied", "replaced", "held", "gone", "expires_first"
+    "done", "in_flight", "not_found", "occupied", "replaced", "held", "gone", "expires_first", "moved"
 ]
 Reference: TypeAlias = MessageRef | MessageRow | Sent | Delivery | str | bytes
 """A message: where it is, what a list, sending or taking said of it, or its id, which is looked for."""
@@ -38,6 +38,7 @@ _STATUSES: dict[int, ActionStatus] = {
     5: "held",
     6: "gone",
     7: "expires_first",
+    8: "moved",
 }
 
 
@@ -48,6 +49,7 @@ class ActionResult(NamedTuple):
     gone, and another one of its id is there. ``held``: a hold keeps it back, so it cannot run now. ``gone``: its
     entry was deleted, or trimmed, while it was under way, so there is no content to hand out: it stays where it is.
     ``expires_first``: its ``expires_ms`` is over before it could be delivered, so it stays where it is.
+    ``moved``: it was moved, or sent anew, since it was seen, and is left as it is.
     """
 
     ref: MessageRef
@@ -69,13 +71,14 @@ def act(
     references: References,
     *values: Any,
     died_ms: Mapping[MessageRef, int] | None = None,
+    places: Mapping[MessageRef, float] | None = None,
 ) -> Operation[list[ActionResult]]:
     """Runs ``cancel``, ``run_now``, ``reschedule``, ``requeue``, ``drop`` or ``restore``, results in the order given.
 
     A reference without its slot is looked for: in the slot its id names, then in all. ``died_ms``, of ``requeue`` and
-    ``drop``: only those dead letters.
+    ``drop``: only those dead letters. ``places``, of the first three: only what waits there, or has failed since.
     """
-    found = yield from _acted(keyspace, topic, name, references, *values, died_ms=died_ms)
+    found = yield from _acted(keyspace, topic, name, references, *values, seen=died_ms or places)
     return [ActionResult(ref, status) for ref, status, _ in found]
 
 
@@ -84,10 +87,12 @@ def remove(
     topic: Topic,
     name: str,
     references: References,
-    died_ms: Mapping[MessageRef, int] | None = None,
+    seen: Mapping[MessageRef, float] | None = None,
 ) -> Operation[list[Removal]]:
-    """Runs ``cancel`` or ``drop``, and tells when, so that exactly these copies can be restored."""
-    return _acted(keyspace, topic, name, references, died_ms=died_ms)
+    """Runs ``cancel`` or ``drop``, and tells when, so that exactly these copies can be restored. ``seen``: as of `act`,
+    the places of what is cancelled, or when what is dropped died.
+    """
+    return _acted(keyspace, topic, name, references, seen=seen)
 
 
 def _acted(
@@ -96,7 +101,7 @@ def _acted(
     name: str,
     references: References,
     *values: Any,
-    died_ms: Mapping[MessageRef, int] | None = None,
+    seen: Mapping[MessageRef, float] | None = None,
 ) -> Operation[list[Removal]]:
     refs = yield from located(keyspace, topic, listed(references), in_trash=name == "restore")
     by_slot: dict[int, list[int]] = {}
@@ -106,9 +111,9 @@ def _acted(
     ids = {slot: [raw_id(refs[position].id) for position in positions] for slot, positions in by_slot.items()}
     cut = yield from portions(keyspace, topic, name, ids)
     groups = [(slot, by_slot[slot][part]) for slot, part in cut]
-    seen = _seen(refs, died_ms)
+    told = as_seen(refs, seen)
     calls = [
-        on_ids(name, keyspace, topic, slot, ids[slot][part], *values, *_together(seen, some))
+        on_ids(name, keyspace, topic, slot, ids[slot][part], *values, *_together(told, some))
         for (slot, part), (_, some) in zip(cut, groups, strict=True)
     ]
     replies = yield from with_looks(keyspace, topic, list(by_slot), calls)
@@ -119,17 +124,22 @@ def _acted(
     return results
 
 
-def _seen(refs: Sequence[MessageRef], died_ms: Mapping[MessageRef, int] | None) -> list[str]:
-    """When each died that is meant, '' where that is not said; nothing where it is of none."""
-    if not died_ms:
+def as_seen(refs: Sequence[MessageRef], seen: Mapping[MessageRef, float] | None) -> list[str]:
+    """When each died that is meant, or where it waits; '' where that is not said; nothing where it is of none.
+
+    Raises `InvalidMessage`.
+    """
+    if not seen:
         return []
-    if others := died_ms.keys() - set(refs):
-        raise InvalidMessage(f"died_ms is of messages that are not named: {next(iter(others))!r:.80}")
-    return [str(whole("died_ms", died_ms[ref], 0, DUE_MAX_MS)) if ref in died_ms else "" for ref in refs]
+    if others := seen.keys() - set(refs):
+        raise InvalidMessage(f"what was seen is of messages that are not named: {next(iter(others))!r:.80}")
+    if wrong := [each for each in seen.values() if isinstance(each, bool) or not 0 <= each <= SCORE_MAX]:
+        raise InvalidMessage(f"what was seen is a number from 0 to {SCORE_MAX}, not {wrong[0]!r:.80}")
+    return [repr(seen[ref]) if ref in seen else "" for ref in refs]
 
 
-def _together(seen: Sequence[str], some: Iterable[int]) -> list[str]:
-    return [",".join(seen[position] for position in some)] if seen else []
+def _together(told: Sequence[str], some: Iterable[int]) -> list[str]:
+    return [",".join(told[position] for position in some)] if told else []
 
 
 def restore(
@@ -202,10 +212,17 @@ def _trash_slots(keyspace: Keyspace, topic: Topic, raw: bytes) -> Operation[list
 
 
 def reschedule(
-    keyspace: Keyspace, topic: Topic, references: References, *, due_ms: int | None, priority: int | None
+    keyspace: Keyspace,
+    topic: Topic,
+    references: References,
+    *,
+    due_ms: int | None,
+    priority: int | None,
+    places: Mapping[MessageRef, float] | None = None,
 ) -> Operation[list[ActionResult]]:
     """Another due time (timed topics) or another priority (priority topics). Raises `DueInThePast`."""
-    return act(keyspace, topic, "reschedule", references, rescheduled_to(topic, due_ms, priority))
+    value = rescheduled_to(topic, due_ms, priority)
+    return act(keyspace, topic, "reschedule", references, value, places=places)
 
 
 def rescheduled_to(topic: Topic, due_ms: int | None, priority: int | None) -> int:

@@ -190,6 +190,13 @@ def delete(
     return (yield from purge(keyspace, topic))
 
 
+def begin_deletion(keyspace: Keyspace, topic: Topic) -> Operation[None]:
+    """Nobody changes the topic for a minute, while what goes before it does. Raises `VersionConflict`."""
+    yield from _shapes(keyspace, topic)
+    args = [topic.name, topic.version, topic.created_ms, formats.NAMESPACE]
+    yield [Call(script("topic_going"), [keyspace.topics, keyspace.format], args)]
+
+
 def check_seen(now: Topic | Route, seen: Topic | Route | None) -> None:
     """Whoever deletes what was seen deletes no later version of it. Raises `VersionConflict`."""
     if seen is not None and (now.version, now.created_ms) != (seen.version, seen.created_ms):

@@ -11,9 +11,14 @@ from rmq_core.protocol.keys import ENTRY_STATS, STATS, Keyspace
 from rmq_core.protocol.scripts import Call, Often, script
 from rmq_core.protocol.takes import policy, policy_at
 
+_SEEN_AFTER = {"requeue": 0, "drop": 0, "cancel": 0, "run_now": 0, "reschedule": 1}
+
 
 def on_ids(name: str, keyspace: Keyspace, topic: Topic, slot: int, ids: Sequence[bytes], *values: Any) -> Call:
-    """``view`` (bare ids); ``cancel``, ``drop`` (shape, undo_ms, values, ids); the others (policy, values, ids)."""
+    """``view`` (bare ids); ``cancel``, ``drop`` (shape, undo_ms, values, ids); the others (policy, values, ids).
+
+    The last value of all that act: what was seen of each (shared/as_seen.lua).
+    """
     args: list[Any] = []
     if name in {"cancel", "drop"}:
         args.append(topic.shape)
@@ -24,8 +29,8 @@ def on_ids(name: str, keyspace: Keyspace, topic: Topic, slot: int, ids: Sequence
     args += values
     if name == "restore" and not values:
         args += ("", "")  # removed at any time
-    elif name in {"requeue", "drop"} and not values:
-        args.append("")  # died at any time
+    elif len(values) == _SEEN_AFTER.get(name):
+        args.append("")  # whichever has the id
     args += ids
     return Call(script(name), keyspace.slot_keys(topic.name, slot), args)
 

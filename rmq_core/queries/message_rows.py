@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from rmq_core.model.bodies import decode_body
 from rmq_core.model.fingerprints import UNKNOWN
-from rmq_core.model.scores import RETRIED_MAX, SHIFT, due_of, failures_of, is_retried, priority_of
+from rmq_core.model.scores import RETRIED_MAX, SHIFT, due_of, exact, failures_of, is_retried, plain_of, priority_of
 from rmq_core.model.states import State, state_named
 from rmq_core.model.topic import Topic
 from rmq_core.model.views import PREVIEW_BYTES, FailureRecord, MessageRow, Page
@@ -85,6 +85,7 @@ def trash_row(topic: Topic, entry: Entry, trashed: Trashed, now: int) -> Message
     return replace(
         row,
         state="trash",
+        place=None,
         was=was,
         score_ms=due_of(entry.score),
         fingerprint=trashed.fingerprint(failure),
@@ -139,4 +140,17 @@ def row_of(topic: Topic, state: State, entry: Entry, view: list[bytes]) -> Messa
         size=len(content),
         preview=content[:PREVIEW_BYTES],
         fingerprint=(cause.decode() or UNKNOWN) if state == "dead" else failure.fingerprint if failure else None,
+        place=_place(topic, state, entry.score, failures, stored_priority),
     )
+
+
+def _place(topic: Topic, state: State, score: float, failures: int, stored: bytes) -> float | None:
+    if state not in {"delayed", "ready", "retrying", "held"} or topic.is_group:
+        return None
+    if failures:
+        return 0
+    if state in {"retrying", "held"}:
+        if state == "retrying" or not stored:
+            return None
+        score = exact(stored)
+    return score if topic.timed else plain_of(score)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from base64 import b32hexencode
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from typing import NamedTuple
 
@@ -32,8 +32,9 @@ NAME = "redrive"
 
 class Redriven(NamedTuple):
     """What moving a dead letter would do: ``status`` done, or not_found where it is none (any more), or expires_first
-    where it would be over before it was due there, and so stays, or refused, for a ``reason``. ``slot``, ``id``: where
-    it would be, and as what (a stream gives an id when it comes: ``""``)."""
+    where it would be over before it was due there, and so stays, or replaced where another one has died with its id,
+    or refused, for a ``reason``. ``slot``, ``id``: where it would be, and as what (a stream gives an id when it comes:
+    ``""``)."""
 
     ref: MessageRef
     status: str
@@ -42,15 +43,25 @@ class Redriven(NamedTuple):
     reason: str = ""
 
 
-def plan(keyspace: Keyspace, topic: Topic, references: References, target: Target | str) -> Operation[list[Redriven]]:
+def plan(
+    keyspace: Keyspace,
+    topic: Topic,
+    references: References,
+    target: Target | str,
+    died_ms: Mapping[MessageRef, int] | None = None,
+) -> Operation[list[Redriven]]:
     """What `redrive` would do with dead letters; changes nothing. Raises `InvalidRoute`, `UnknownTopic`."""
     way = yield from _way(keyspace, topic, target)
     refs = yield from actions.located(keyspace, topic, actions.listed(references), in_trash=False)
+    actions.as_seen(refs, died_ms)
     now = yield from now_ms(keyspace)
     found = []
     for ref, dead in zip(refs, (yield from _dead(keyspace, topic, refs)), strict=True):
         if dead is None:
             found.append(Redriven(ref, "not_found"))
+            continue
+        if not _meant(dead, ref, died_ms):
+            found.append(Redriven(ref, "replaced"))
             continue
         try:
             (goes,) = _goes(way.plan, dead)
@@ -66,9 +77,15 @@ def plan(keyspace: Keyspace, topic: Topic, references: References, target: Targe
 
 
 def redrive(
-    keyspace: Keyspace, topic: Topic, references: References, target: Target | str
+    keyspace: Keyspace,
+    topic: Topic,
+    references: References,
+    target: Target | str,
+    died_ms: Mapping[MessageRef, int] | None = None,
 ) -> Operation[list[ActionResult]]:
     """Sends dead letters to another topic, as a route would, then drops them here; for `undo_ms` they can be restored.
+
+    ``died_ms``: only those dead letters, as of `actions.act`; another one that has the id by now is `replaced`.
 
     Who dies in between leaves a dead letter that was sent: doing it again sends it again, where it merges as everything
     does. Raises `InvalidRoute`, `InvalidMessage`, `TargetRefuses`: what was not dropped then is still dead.
@@ -76,21 +93,25 @@ def redrive(
     plan, definition = yield from _way(keyspace, topic, target)
     asked_for = yield from actions.located(keyspace, topic, actions.listed(references), in_trash=False)
     refs = list(dict.fromkeys(asked_for))
+    actions.as_seen(refs, died_ms)
     now = yield from now_ms(keyspace)
-    late: set[MessageRef] = set()
-    died_ms: dict[MessageRef, int] = {}
+    left: dict[MessageRef, ActionResult] = {}
+    died: dict[MessageRef, int] = {}
     parts: dict[int, list[tuple[int, Goes]]] = {}
     for position, (ref, dead) in enumerate(zip(refs, (yield from _dead(keyspace, topic, refs)), strict=True)):
         if dead is None:
-            continue  # dropping it says so
+            continue  # the end says so
+        if not _meant(dead, ref, died_ms):
+            left[ref] = ActionResult(ref, "replaced")
+            continue
         try:
             (goes,) = _goes(plan, dead)
         except InvalidMessage as error:
             raise InvalidMessage(f"{ref.id!r} cannot be moved, and nothing was: {error}") from None
         if plan.too_late(dead, goes, now):
-            late.add(ref)
+            left[ref] = ActionResult(ref, "expires_first")
             continue
-        died_ms[ref] = dead.receipt
+        died[ref] = dead.receipt
         parts.setdefault(plan.slot(goes), []).append((position, goes))
     made_parts = [plan.part(several) for several in parts.values()]
     asked = Each(calls.receive(keyspace, part, "", f"{NAME} from {topic.name}") for part in made_parts)
@@ -102,12 +123,11 @@ def redrive(
             problem = answer if isinstance(answer, RMQError) else refusal(definition, answer[0])
         else:
             sent.update(position for position, _ in several)
-    gone = {ref: died_ms[ref] for at, ref in enumerate(refs) if at in sent}
+    gone = {ref: died[ref] for at, ref in enumerate(refs) if at in sent}
     dropped = yield from actions.act(keyspace, topic, "drop", list(gone), died_ms=gone)
     if problem is not None:
         raise problem
     done = {result.ref: result for result in dropped}
-    left: dict[MessageRef, ActionResult] = {ref: ActionResult(ref, "expires_first") for ref in late}
     return [done.get(ref) or left.get(ref) or ActionResult(ref, "not_found") for ref in asked_for]
 
 
@@ -131,6 +151,10 @@ def _way(keyspace: Keyspace, topic: Topic, target: Target | str) -> Operation[_W
         return b32hexencode(blake2b(came, digest_size=15).digest()).lower()
 
     return _Way(Plan(route, topic, {to.topic: definition}, own_id), definition)
+
+
+def _meant(dead: Delivery, ref: MessageRef, died_ms: Mapping[MessageRef, int] | None) -> bool:
+    return (died_ms or {}).get(ref, dead.receipt) == dead.receipt
 
 
 def _goes(plan: Plan, dead: Delivery) -> list[Goes]:

@@ -60,9 +60,18 @@ def _fixed(group: Group) -> str:
     return f"acks={group.acks.value}, durable={group.durable}, waits={group.waits}"
 
 
-def _put(keyspace: Keyspace, topic: Topic, group: Group, expected: int, own: Sequence[str]) -> Operation[Group]:
-    args = [group.group, expected, group.to_json(dict.fromkeys(own)), keyspace.changes, topic.name, topic.created_ms]
-    args.append(formats.NAMESPACE)
+def _put(
+    keyspace: Keyspace, topic: Topic, group: Group, expected: int, own: Sequence[str], born_ms: int = 0
+) -> Operation[Group]:
+    args: list[Any] = [
+        group.group,
+        expected,
+        group.to_json(dict.fromkeys(own)),
+        keyspace.changes,
+        topic.name,
+        topic.created_ms,
+    ]
+    args += (formats.NAMESPACE, born_ms)
     (reply,) = yield [Call(script("group_put"), _keys(keyspace, topic), args)]
     return Group.from_stored(topic, group.group, reply)
 
@@ -82,30 +91,46 @@ def complete(keyspace: Keyspace, group: Group, *, fresh: bool = False) -> Operat
     yield from journal_marks.set_marks(keyspace, group)
 
 
-def change(keyspace: Keyspace, topic: Topic, group: str, settings: Mapping[str, Any]) -> Operation[Group]:
-    """Gives a group settings of its own; None: its topic's again. Raises `UnknownGroup`, `InvalidTopic`."""
+def change(
+    keyspace: Keyspace, topic: Topic, group: str, settings: Mapping[str, Any], seen: Group | None = None
+) -> Operation[Group]:
+    """Gives a group settings of its own; None: its topic's again. ``seen``: only as that version.
+
+    Raises `UnknownGroup`, `InvalidTopic`, `VersionConflict`.
+    """
     for name in settings:
         if name not in CHANGEABLE:
             raise InvalidTopic(f"{worded(name)} of a group cannot be changed; {', '.join(CHANGEABLE)} can")
     while True:
         before = yield from read(keyspace, topic, group)
+        _check_seen(before, seen)
         (stored,) = yield [("HGET", keyspace.groups(topic.name), group)]
         own = {name: value for name, value in json.loads(stored or b"{}").items() if name in CHANGEABLE}
         own = {name: value for name, value in (own | dict(settings)).items() if value is not None}
         kept = {name: getattr(before, name) for name in STORED_WITH_EACH}
         changed = Group.of(topic, group, kept | own)
         try:
-            return (yield from _put(keyspace, topic, changed, before.revision, (*kept, *own)))
+            return (yield from _put(keyspace, topic, changed, before.revision, (*kept, *own), before.created_ms))
         except VersionConflict:
             continue  # somebody else's change was first: keep it and add ours
 
 
-def delete(keyspace: Keyspace, topic: Topic, name: str, force: bool = False) -> Operation[int]:
-    """Deletes a group; how many unfinished and dead entries it had. The entries themselves stay in the topic.
+def _check_seen(now: Group, seen: Group | None) -> None:
+    """By its own revision: another version of its topic leaves a group as it is."""
+    if seen is not None and (now.revision, now.created_ms) != (seen.revision, seen.created_ms):
+        raise VersionConflict(f"{now.name!r} is not as it was seen any more: its stored version is {now.version}")
 
-    Raises `UnknownGroup`, and `TopicNotEmpty` while it has some, unless ``force``.
+
+def delete(
+    keyspace: Keyspace, topic: Topic, name: str, force: bool = False, seen: Group | None = None
+) -> Operation[int]:
+    """Deletes a group; how many unfinished and dead entries it had. The entries themselves stay in the topic. ``seen``:
+    only as that version.
+
+    Raises `UnknownGroup`, `VersionConflict`, and `TopicNotEmpty` while it has some, unless ``force``.
     """
     group = yield from read(keyspace, topic, name)
+    _check_seen(group, seen)
     if not force:
         held = yield from registry.count(keyspace, group)
         if held:
@@ -121,23 +146,27 @@ def delete(keyspace: Keyspace, topic: Topic, name: str, force: bool = False) -> 
 
 def delete_topic(keyspace: Keyspace, name: str, force: bool = False, seen: Topic | None = None) -> Operation[int]:
     """Deletes a topic with its groups, or a group. Raises `TopicNotEmpty` while it holds something, but by force;
-    `VersionConflict` where a topic is not ``seen`` any more."""
+    `VersionConflict` where it is not ``seen`` any more."""
     if is_group_name(name):
         of, group = split(name)
-        return (yield from delete(keyspace, (yield from definitions.read(keyspace, of)), group, force))
+        known = seen if isinstance(seen, Group) else None
+        return (yield from delete(keyspace, (yield from definitions.read(keyspace, of)), group, force, known))
     topic = yield from definitions.read(keyspace, name)
     if topic.is_stream:
         registry.check_seen(topic, seen)
         yield from registry.check_empty(keyspace, topic, force)
         # First: should this process die in between, the topic is still there, to be deleted again.
         written_ms = yield from _delete_all(keyspace, topic)
-        return (yield from registry.delete(keyspace, name, force, written_ms, seen))
+        # By force: what is sent meanwhile keeps no topic without its groups.
+        return (yield from registry.delete(keyspace, name, True, written_ms, topic))
     return (yield from registry.delete(keyspace, name, force, seen=seen))
 
 
 def _delete_all(keyspace: Keyspace, topic: Topic) -> Operation[int]:
     """How far (ms) the journals were of the groups that it has had: the next ones begin behind them."""
+    yield from registry.begin_deletion(keyspace, topic)
     for group in (yield from read_all(keyspace, topic)):
+        yield from registry.begin_deletion(keyspace, topic)
         yield from delete(keyspace, topic, group.group, force=True)
     (last,) = yield [("HGET", keyspace.groups(topic.name), LAST)]
     yield [("DEL", keyspace.groups(topic.name))]

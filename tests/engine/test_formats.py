@@ -166,7 +166,7 @@ def called(rmq: RMQ, name: str, topic: Topic) -> Call:
         "release": [*here, *receipt, 0, 20.0],
         "repair": [*here, 0, b"a", "20 - - -", 0],
         "repair_counters": [topic.shape, 0, 1],
-        "reschedule": [*here, 30, b"a"],
+        "reschedule": [*here, 30, "", b"a"],
         "shape_set": [topic.shape, topic.created_ms],
         "skip": [*here, b"a", 2, ""],
         "takeover": [*here, 10],
@@ -176,6 +176,8 @@ def called(rmq: RMQ, name: str, topic: Topic) -> Call:
         return Call(script(name), registry, [topic.name, topic.version, "{}", space.changes, 0, 1])
     if name == "topic_delete":
         return Call(script(name), registry, [topic.name, topic.version, space.changes, topic.created_ms, 1])
+    if name == "topic_going":
+        return Call(script(name), [space.topics, space.format], [topic.name, topic.version, topic.created_ms, 1])
     if name == "send":
         return sends.send(space, topic, 0, [20, b"b"], 20)
     if name in {"send_pooled", "send_limited"}:

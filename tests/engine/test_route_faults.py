@@ -8,7 +8,6 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -28,8 +27,9 @@ from rmq_core import (
 )
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.embedded.redis_cluster import EmbeddedCluster
-from rmq_core.protocol.scripts import Call, Operation, script
+from rmq_core.errors import InvalidMessage
 from rmq_core.routes.redrive import redrive
+from tests.support.meanwhile import meanwhile
 from tests.support.waiting import wait_until
 
 MESSAGES, BASES = 4_200, 7
@@ -71,22 +71,19 @@ def test_what_died_while_others_were_moved_is_not_dropped(redis_server: Embedded
     assert [each.content for each in rmq.take("parking", 9)] == [b"old"]
     (left,) = Inspector(rmq).find("source", "k")
     assert (left.states, left.content) == (("dead",), b"new")
+    # So it is of one that somebody has seen before.
+    ref, to, new_ms = MessageRef(0, "k"), Target("parking", priority=20), left.row.score_ms
+    for died_ms, status in ((new_ms - 1, "replaced"), (new_ms, "done")):
+        (planned,) = Control(rmq).plan_redrive("source", ref, to, died_ms={ref: died_ms})
+        assert (planned.status, Control(rmq).redrive("source", ref, to, died_ms={ref: died_ms})) == (
+            status,
+            [(ref, status)],
+        )
+    with pytest.raises(InvalidMessage, match="not named"):
+        Control(rmq).redrive("source", ref, to, died_ms={MessageRef(0, "other"): 1})
     for name in ("source", "parking"):
         Control(rmq).delete_topic(name, force=True)
     rmq.close()
-
-
-def meanwhile(operation: Operation[Any], name: str, act: Callable[[], None]) -> Operation[Any]:
-    """Does something else before that script is run."""
-    requests = next(operation)
-    while True:
-        if any(isinstance(each, Call) and each.script is script(name) for each in requests):
-            act()
-        replies = yield requests
-        try:
-            requests = operation.send(replies)
-        except StopIteration as end:
-            return end.value
 
 
 @pytest.mark.parametrize("servers", [one_server, pytest.param(cluster, marks=pytest.mark.cluster)])

@@ -238,7 +238,7 @@ class MessageResult(Schema):
 
     slot: int
     id: str
-    status: Literal["done", "in_flight", "not_found", "occupied", "replaced", "held", "gone", "expires_first"]
+    status: Literal["done", "in_flight", "not_found", "occupied", "replaced", "held", "gone", "expires_first", "moved"]
 
 
 class ActionOutcome(Schema):

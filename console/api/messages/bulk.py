@@ -33,17 +33,20 @@ from console.usecases.bulk.costs import cost_of
 from console.usecases.confirming import CONFIRM_ABOVE
 from rmq_core.model.filters import MessageFilter
 from rmq_core.model.ids import MessageRef
+from rmq_core.model.scores import SCORE_MAX
 from rmq_core.model.tenants import TENANT_MAX
 from rmq_core.model.topic import MAX_SLOTS
 
 
 class Named(Strict):
     """A message with its slot, which saves looking for it. `at_ms`, of a dead letter or of what was removed: of its
-    row; where another one has its id by now, nothing is done (`replaced`)."""
+    row; where another one has its id by now, nothing is done (`replaced`). `place`, of what waits: of its row; where it
+    was moved, or sent anew, since, nothing is done (`moved`)."""
 
     slot: int = Field(ge=0, lt=MAX_SLOTS)
     id: str = Field(min_length=1, max_length=ID_MAX)
     at_ms: BigIn | None = None
+    place: float | None = Field(None, ge=0, le=SCORE_MAX, allow_inf_nan=False)
 
 
 class DeadFilter(Strict):
@@ -235,7 +238,7 @@ def _act(
     seen = _seen(body, state)
     paced = body.rate_per_s or body.spread_ms or canary
     if refs and overdue and not paced and not body.validate_only and len(refs) <= MESSAGES_MAX and action in PERFORMED:
-        few = ActionRequest(action, topic, refs, body.reason, due_ms=due_ms, priority=priority, at_ms=seen)
+        few = ActionRequest(action, topic, refs, body.reason, due_ms=due_ms, priority=priority, seen=seen)
         return Status(200, outcome_of(perform(caller.actor, few)))
     wanted = BulkRequest(
         action,
@@ -250,7 +253,7 @@ def _act(
         due_ms=due_ms,
         priority=priority,
         overdue=overdue,
-        at_ms=seen,
+        seen=seen,
     )
     if body.validate_only:
         found = bulk.preview(caller.actor, wanted)
@@ -278,13 +281,14 @@ def _refs(caller: Caller, topic: str, body: BulkBody, state: str | None) -> list
     return named + refs_of(caller, topic, looked_for, in_trash=state == "trash")
 
 
-def _seen(body: BulkBody, state: str | None) -> dict[MessageRef, int]:
-    """When those died, or were removed, that the caller means."""
-    named = [each for each in body.ids or [] if isinstance(each, Named)]
-    seen = {MessageRef(each.slot, canonical(each.id)): each.at_ms for each in named if each.at_ms is not None}
-    if seen and state is None:
-        raise invalid("ids", "at_ms is of dead letters, and of what was removed: what waits is the same by its id")
-    return seen
+def _seen(body: BulkBody, state: str | None) -> dict[MessageRef, float]:
+    """When those died, or were removed, or where those wait that the caller means."""
+    named = {MessageRef(each.slot, canonical(each.id)): each for each in body.ids or [] if isinstance(each, Named)}
+    died: dict[MessageRef, float] = {ref: each.at_ms for ref, each in named.items() if each.at_ms is not None}
+    waits = {ref: each.place for ref, each in named.items() if each.place is not None}
+    if died if state is None else waits:
+        raise invalid("ids", "at_ms is of dead letters, and of what was removed; place is of what waits")
+    return waits if state is None else died
 
 
 def _filter(body: BulkBody, state: str | None) -> MessageFilter | None:

@@ -62,10 +62,11 @@ class Groups(Schema):
 
 
 class GroupView(GroupLine):
-    """With its `settings`, and those of them that are its `own` and not its topic's."""
+    """With its `settings`, and those of them that are its `own` and not its topic's. `etag`: for `If-Match`."""
 
     settings: dict[str, int]
     own: list[str]
+    etag: str
 
 
 class GroupMember(Schema):

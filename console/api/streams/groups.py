@@ -13,7 +13,8 @@ from ninja.params.functions import Query
 
 from console.access import Action, Permission
 from console.api.http.callers import Caller, caller_of
-from console.api.http.errors import invalid, no_reason
+from console.api.http.errors import ApiError, invalid, names_version, no_reason
+from console.api.http.preconditions import IfMatch, check_tag, tags_of
 from console.api.http.routers import topics as router
 from console.api.http.schemas import WHY, TopicName
 from console.api.streams.group_bodies import (
@@ -30,12 +31,14 @@ from console.api.topics.definitions import Deleted, Plan
 from console.engine import engine
 from console.options import options
 from console.serializers.groups import group_json, member_json
+from console.serializers.topics import etag
 from console.snapshots.store import LiveKeys, read_frame
 from console.usecases import groups as usecase
 from console.usecases.audit import require_audited
 from console.usecases.definitions import plan as topic_plan
 from console.usecases.definitions import topics as store
 from rmq_core.errors import UnknownGroup
+from rmq_core.model.group import Group
 from rmq_core.model.text import is_blank
 from rmq_core.streams.positions import Where
 
@@ -67,8 +70,10 @@ def groups(request: HttpRequest, topic: TopicName) -> dict[str, Any]:
     url_name="group",
     summary="One consumer group, with its settings",
 )
-def group(request: HttpRequest, topic: TopicName, group: GroupName) -> dict[str, Any]:
-    return _view(_viewer(request, topic, group)[1])
+def group(request: HttpRequest, response: HttpResponse, topic: TopicName, group: GroupName) -> dict[str, Any]:
+    found = _view(_viewer(request, topic, group)[1])
+    response["ETag"] = found["etag"]
+    return found
 
 
 @router.put(
@@ -79,23 +84,33 @@ def group(request: HttpRequest, topic: TopicName, group: GroupName) -> dict[str,
     summary="Make a consumer group, or change its settings",
 )
 def put_group(
-    request: HttpRequest, response: HttpResponse, topic: TopicName, group: GroupName, body: GroupBody
+    request: HttpRequest,
+    response: HttpResponse,
+    topic: TopicName,
+    group: GroupName,
+    body: GroupBody,
+    if_match: IfMatch = "",
 ) -> Status[Any]:
-    """What is left out stays as it is. 201: it was made."""
+    """What is left out stays as it is. 201: it was made. With `If-Match` only that version is changed."""
     caller, name = _viewer(request, topic, group, there=False)
     given = body.model_dump(exclude_unset=True, exclude={"reason"})
     before = usecase.stored(name)
     require_audited(caller.actor, Action.EDIT_GROUP if before else Action.CREATE_GROUP, name)
+    _check_match(before, if_match)
     if before is None:
         start = _where("start", given.pop("start", None) or "start")
         usecase.make(caller.actor, name, start, {n: v for n, v in given.items() if v is not None}, body.reason)
         response["Location"] = reverse("console-api:group", kwargs={"topic": topic, "group": group})
-        return Status(201, _view(name))
+        made = _view(name)
+        response["ETag"] = made["etag"]
+        return Status(201, made)
     for field in ("start", "durable", "acks", "waits"):
         if given.pop(field, None) not in (None, getattr(before, field)):
             raise invalid(field, "is chosen when a group is made; make another one, or set its position")
-    usecase.change(caller.actor, name, given, body.reason)
-    return Status(200, _view(name))
+    usecase.change(caller.actor, name, given, body.reason, before if names_version(if_match) else None)
+    changed = _view(name)
+    response["ETag"] = changed["etag"]
+    return Status(200, changed)
 
 
 @router.delete(
@@ -113,8 +128,10 @@ def delete_group(
     force: bool = False,
     confirm: str = Query("", max_length=100, description="`<topic>@<group>`, where more than 1,000 are pending."),
     validate_only: bool = False,
+    if_match: IfMatch = "",
 ) -> dict[str, Any]:
-    """Refused (409) while something of it is pending or dead, unless that is forced: then it is forgotten."""
+    """Refused (409) while something of it is pending or dead, unless that is forced: then it is forgotten. With
+    `If-Match` only that version is deleted."""
     caller, name = _viewer(request, topic, group)
     if validate_only:
         caller.require(Action.DELETE_GROUP, name)
@@ -122,7 +139,10 @@ def delete_group(
     if is_blank(reason):
         raise no_reason()
     require_audited(caller.actor, Action.DELETE_GROUP, name)
-    return {"messages": store.delete(caller.actor, name, reason, force, confirm)}
+    now = usecase.stored(name)
+    _check_match(now, if_match)
+    seen = now if names_version(if_match) else None
+    return {"messages": store.delete(caller.actor, name, reason, force, confirm, seen)}
 
 
 @router.post(
@@ -194,7 +214,15 @@ def _view(name: str) -> dict[str, Any]:
         raise UnknownGroup(f"there is no group {name!r} any more")
     (line,) = _lines([name])
     settings = {field: getattr(stored, field) for field in usecase.SETTINGS}
-    return {**line, "settings": settings, "own": usecase.own_settings(stored)}
+    return {**line, "settings": settings, "own": usecase.own_settings(stored), "etag": etag(stored)}
+
+
+def _check_match(now: Group | None, if_match: str) -> None:
+    """Raises 412."""
+    if now is not None:
+        check_tag(etag(now), if_match)
+    elif tags_of("If-Match", if_match):
+        raise ApiError(412, "no_such_version", "The group does not exist; leave If-Match out to make it.")
 
 
 def _lines(names: list[str]) -> list[dict[str, Any]]:

@@ -18,7 +18,18 @@ from console.api.http.errors import ApiError, invalid
 from console.api.http.lists import readable
 from console.api.http.preconditions import IfMatch, IfNoneMatch, tags_of
 from console.api.http.routers import topics as topics_router
-from console.api.http.schemas import ID_MAX, NEEDED_WHY, NEEDS_REASON, WHY, Reason, Strict, Text, TopicName, check_why
+from console.api.http.schemas import (
+    ID_MAX,
+    NEEDED_WHY,
+    NEEDS_REASON,
+    WHY,
+    BigIn,
+    Reason,
+    Strict,
+    Text,
+    TopicName,
+    check_why,
+)
 from console.api.messages.queries import canonical
 from console.engine import engine
 from console.serializers.routes import redriven_json, route_etag, route_json
@@ -104,8 +115,11 @@ class Why(Strict):
 
 
 class DeadRef(Strict):
+    """`at_ms`: of its row; another one that has its id by now is left (`replaced`)."""
+
     slot: int = Field(ge=0, lt=MAX_SLOTS)
     id: str = Field(min_length=1, max_length=ID_MAX)
+    at_ms: BigIn | None = None
 
 
 class RedriveBody(Strict):
@@ -133,10 +147,10 @@ class Redriven(Schema):
 
 
 class RedrivenList(Schema):
-    """What became of each, or would: done; not_found where it is no dead letter any more; expires_first where its
-    `expires_ms` is over before it was due there, and it stays; of a plan also refused, for a `problem`. Of a plan,
-    `to_slot` and `to_id`: where it would be and as what; null where the stream gives an id.
-    `command`: the same for a terminal."""
+    """What became of each, or would: done; not_found where it is no dead letter any more; replaced where another one
+    has died with its id; expires_first where its `expires_ms` is over before it was due there, and it stays; of a plan
+    also refused, for a `problem`. Of a plan, `to_slot` and `to_id`: where it would be and as
+    what; null where the stream gives an id. `command`: the same for a terminal."""
 
     results: list[Redriven]
     command: str
@@ -230,12 +244,13 @@ def redrive(request: HttpRequest, topic: TopicName, body: RedriveBody) -> dict[s
     given = body.target.model_dump(exclude_none=True, exclude_defaults=True)
     target = _route({"name": "x", "source": "x", "targets": [given]}).targets[0]
     refs = [MessageRef(each.slot, canonical(each.id)) for each in body.messages]
+    died_ms = {ref: each.at_ms for ref, each in zip(refs, body.messages, strict=True) if each.at_ms is not None}
     if body.validate_only:
         reads = caller.payload
-        planned = store.plan_redrive(caller.actor, topic, refs, target)
+        planned = store.plan_redrive(caller.actor, topic, refs, target, died_ms)
         results = [redriven_json(each, reads) for each in planned]
     else:
-        done = store.redrive(caller.actor, topic, refs, target, body.reason)
+        done = store.redrive(caller.actor, topic, refs, target, died_ms, body.reason)
         results = [{"slot": ref.slot, "id": ref.id, "status": status} for ref, status in done]
     to = json.dumps(given) if len(given) > 1 else target.topic
     return {"results": results, "command": shlex.join(["rmq", "redrive", topic, *(ref.id for ref in refs), "--to", to])}

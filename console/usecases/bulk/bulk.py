@@ -14,7 +14,7 @@ from console.access import ADMINISTERED_REPAIRS, Action, Forbidden, Permission, 
 from console.engine import engine
 from console.errors import BadRequest
 from console.models import AuditEntry, Operation
-from console.usecases.actor import Actor
+from console.usecases.actor import Actor, started
 from console.usecases.audit import audited, complete_operation, new_entry, refusals
 from console.usecases.bulk import bulk_requests
 from console.usecases.bulk.bulk_requests import BulkRequest
@@ -61,7 +61,7 @@ def start(actor: Actor, wanted: BulkRequest) -> Operation:
             action=wanted.action.value,
             topic=wanted.topic,
             filter=wanted.filter.to_mapping() if wanted.filter is not None else None,
-            refs=[[*ref, wanted.at_ms[ref]] if ref in wanted.at_ms else [*ref] for ref in wanted.refs],
+            refs=[[*ref, wanted.seen[ref]] if ref in wanted.seen else [*ref] for ref in wanted.refs],
             values=wanted.values() | ({} if wanted.overdue else {"overdue": False}),
             undoes=wanted.undoes,
             **entry.asker(),
@@ -163,9 +163,7 @@ def _permit_again(actor: Actor, operation: Operation) -> None:
 def _require_own(actor: Actor, operation: Operation) -> None:
     """One's own operations, or anybody's for an administrator."""
     require(actor.user, Action.STOP_OPERATION, operation.topic)
-    # A token has no account; its name tells whose it is.
-    mine = (operation.user_id, operation.username) == (getattr(actor.user, "pk", None), actor.user.get_username())
-    if not mine and not allowed(actor.user, Permission.ADMINISTER):
+    if not started(actor.user, operation) and not allowed(actor.user, Permission.ADMINISTER):
         raise Forbidden(Permission.ADMINISTER)
 
 

@@ -66,8 +66,8 @@ class BulkRequest:
     priority: int | None = None
     undoes: Operation | None = None
     overdue: bool = True
-    at_ms: Mapping[MessageRef, int] = field(default_factory=dict)
-    """When those of `refs` died, or were taken out, that are meant, where it was seen."""
+    seen: Mapping[MessageRef, float] = field(default_factory=dict)
+    """When those of `refs` died, or were taken out, or where those wait, that are meant, where it was seen."""
 
     @property
     def purges(self) -> bool:

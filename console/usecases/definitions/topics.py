@@ -104,7 +104,7 @@ def delete(
         if force and confirm != name:
             _check_few(topic)
         if topic.is_group:  # the history is that of topics
-            gone = engine().control.delete_topic(name, force)
+            gone = engine().control.delete_topic(name, force, seen=seen)
         else:
             topic_history.note(topic)
             began_ms = engine().inspector.now_ms()

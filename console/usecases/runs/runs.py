@@ -19,7 +19,7 @@ from console.models import PipelineSchedule, Reconciliation
 from console.models.fields import UNREADABLE
 from console.models.pipeline import WITHOUT
 from console.options import options
-from console.usecases.actor import Actor
+from console.usecases.actor import Actor, started
 from console.usecases.audit import audited, check_reason, complete_run, new_entry, refusals
 from console.usecases.job_queue import enqueue_run
 from console.usecases.meanwhile import removed
@@ -128,13 +128,15 @@ def scheduled(schedule: PipelineSchedule) -> Reconciliation:
         ledger=schedule.ledger,
         summary=_beforehand(schedule.topics),
         schedule=schedule,
+        user=schedule.user,
         username=schedule.username,
         via="schedule",
     )
 
 
 def stop(actor: Actor, run: Reconciliation) -> Reconciliation:
-    """End a run; what it has done so far stays. One's own, or anybody's for an administrator.
+    """End a run; what it has done so far stays. One's own, or of a schedule that one has made, or anybody's for an
+    administrator.
 
     Raises `Forbidden`, and `BadRequest` where it has ended already.
     """
@@ -142,7 +144,7 @@ def stop(actor: Actor, run: Reconciliation) -> Reconciliation:
     with audited(actor, action, query={"stop": str(run.pk)}) as entry:
         for topic in run.topics or ("",):
             require(actor.user, action, topic)
-        if not _own(actor, run):
+        if not started(actor.user, run):
             require(actor.user, Permission.ADMINISTER)
         mine = Reconciliation.objects.filter(pk=run.pk)
         now = timezone.now()
@@ -173,6 +175,7 @@ def schedule(
             "topics": list(wanted.topics),
             "ledger": wanted.ledger,
             "every_ms": every_ms,
+            "user": account_of(actor.user),
             "username": actor.user.get_username()[:150],
             "enabled": enabled,
         }
@@ -279,14 +282,6 @@ def trend(user: User, most: int = TREND) -> list[Reconciliation]:
 def under_way() -> Reconciliation | None:
     """The run that those in the queue wait for."""
     return Reconciliation.objects.filter(state__in=(State.RUNNING, State.STOPPING)).order_by("started").first()
-
-
-def _own(actor: Actor, run: Reconciliation) -> bool:
-    """Whether it is theirs: they started it, or made the schedule that did."""
-    name = actor.user.get_username()
-    if run.via == "schedule":
-        return account_of(actor.user) is not None and run.username == name
-    return (run.user_id, run.username) == (getattr(actor.user, "pk", None), name)
 
 
 def _beforehand(topics: Sequence[str]) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 -- Takes messages that wait (in store or retry) out of the queue; for a while they can be restored.
 -- KEYS   the slot's keys
--- ARGV   shape, undo_ms (0: gone for good), then ids
--- reply  per id: 1 done, 2 in flight, 0 not found; then the time of removal; error RMQSHAPE <shape>: nothing was done
+-- ARGV   shape, undo_ms (0: gone for good), the place of each (see shared/as_seen.lua), then ids
+-- reply  per id: 1 done, 2 in flight, 0 not found, 8 not as it was seen; then the time of removal
+--        error RMQSHAPE <shape>: nothing was done
 -- include shared/slot.lua
 -- include shared/journal.lua
 -- include shared/bodies.lua
@@ -9,18 +10,22 @@
 -- include shared/origins.lua
 -- include shared/trash.lua
 -- include shared/order_marks.lua
+-- include shared/priority_places.lua
+-- include shared/as_seen.lua
 
 local unfit = misfit(ARGV[1])
 if unfit then
   return unfit
 end
-local undo_ms, FIRST = tonumber(ARGV[2]), 3
+local undo_ms, is_meant, FIRST = tonumber(ARGV[2]), places_seen(ARGV[3]), 4
 trim_trash(undo_ms, TRIMMED_MOST)
 local statuses, gone = {}, {}
 for i = FIRST, #ARGV do
   local id, status = ARGV[i], 1
   local store, retry = redis.call('ZSCORE', STORE, id), redis.call('ZSCORE', RETRY, id)
-  if store or retry then
+  if not is_meant(i - FIRST + 1, id, store, retry) then
+    status = 8
+  elseif store or retry then
     local origin = store and 's' or 'r'
     redis.call('ZREM', store and STORE or RETRY, id)
     gone[#gone + 1] = id

@@ -2,7 +2,7 @@
 -- KEYS   the topic's registry of groups; the format of the namespace (not given where that is on another node)
 -- ARGV   group, expected revision (0: there must be none), definition as JSON (without what is added here), channel of
 --        changes, topic, when the topic was created: a group of an earlier life of it is none; the format that the
---        caller writes
+--        caller writes; when the expected one was created (0: at any time)
 -- reply  the stored definition; error RMQVERSION <stored revision>, RMQFORMAT <format>: nothing was done
 local format = KEYS[2] and redis.call('GET', KEYS[2])
 if format and format ~= ARGV[7] then
@@ -15,7 +15,8 @@ revision, born = tonumber(revision), tonumber(born)
 if not born or born < tonumber(ARGV[6]) then
   revision, born = 0, nil
 end
-if revision ~= tonumber(ARGV[2]) then
+local expected_born = tonumber(ARGV[8] or 0)
+if revision ~= tonumber(ARGV[2]) or (expected_born > 0 and born ~= expected_born) then
   return redis.error_reply(string.format('RMQVERSION %d', revision))
 end
 -- Removed first: a full server refuses a script whose first write adds, and a change may be what makes room.

@@ -1,8 +1,10 @@
 -- Gives waiting messages another due time (timed topics) or another priority; they come behind their equals.
 -- KEYS   the slot's keys
 -- ARGV   policy: kind, max_retries, timeout_ms, backoff_ms, backoff_max_ms, epoch (not looked at), shape, by whom
---        wake channel, slot, value (due_ms or priority), then ids
--- reply  per id: 1 done, 2 in flight, 0 not found, 7 it expires before it would be due: it stays where it is
+--        wake channel, slot, value (due_ms or priority), the place of each (see
+--        shared/as_seen.lua), then ids
+-- reply  per id: 1 done, 2 in flight, 0 not found, 7 it expires before it would be due: it stays where it is,
+--        8 not as it was seen
 --        error RMQPAST <ms>, RMQSHAPE <shape>: nothing was done
 -- include shared/slot.lua
 -- include shared/journal.lua
@@ -16,12 +18,13 @@
 -- include shared/due.lua
 -- include shared/lanes.lua
 -- include shared/hints.lua
+-- include shared/as_seen.lua
 
 local unfit = misfit(SHAPE)
 if unfit then
   return unfit
 end
-local value, FIRST = tonumber(ARGV[POLICY + 3]), POLICY + 4
+local value, is_meant, FIRST = tonumber(ARGV[POLICY + 3]), places_seen(ARGV[POLICY + 4]), POLICY + 5
 local RETRY_MOST_MS = HELD_FROM / SHIFT - 1
 if TIMED and value <= now - PRESENT_MS then
   return redis.error_reply(string.format('RMQPAST %.0f', now - value))
@@ -32,7 +35,9 @@ for i = FIRST, #ARGV do
   local id = ARGV[i]
   local status = 0
   local retry, store = redis.call('ZSCORE', RETRY, id), tonumber(redis.call('ZSCORE', STORE, id) or nil)
-  if (retry or store) and has_lapsed(redis.call('HGET', BODY, id), due_ms) then
+  if not is_meant(i - FIRST + 1, id, store, retry) then
+    status = 8
+  elseif (retry or store) and has_lapsed(redis.call('HGET', BODY, id), due_ms) then
     status = 7
   elseif retry or store then
     local failures = retry and tonumber(retry) % SHIFT or failures_of(store)

@@ -1,8 +1,9 @@
 -- Makes waiting messages ready at once: delayed ones due now, retries promoted now.
 -- KEYS   the slot's keys
 -- ARGV   policy: kind, max_retries, timeout_ms, backoff_ms, backoff_max_ms, epoch (not looked at), shape, by whom
---        wake channel, slot, then ids
--- reply  per id: 1 done, 2 in flight, 0 not found, 5 kept back by a hold; error RMQSHAPE <shape>: nothing was done
+--        wake channel, slot, the place of each (see shared/as_seen.lua), then ids
+-- reply  per id: 1 done, 2 in flight, 0 not found, 5 kept back by a hold, 8 not as it was seen
+--        error RMQSHAPE <shape>: nothing was done
 -- include shared/slot.lua
 -- include shared/journal.lua
 -- include shared/policy.lua
@@ -13,18 +14,21 @@
 -- include shared/due.lua
 -- include shared/lanes.lua
 -- include shared/hints.lua
+-- include shared/as_seen.lua
 
 local unfit = misfit(SHAPE)
 if unfit then
   return unfit
 end
-local statuses, FIRST = {}, POLICY + 3
+local statuses, is_meant, FIRST = {}, places_seen(ARGV[POLICY + 3]), POLICY + 4
 for i = FIRST, #ARGV do
   local id = ARGV[i]
   local status = 0
   local retry = redis.call('ZSCORE', RETRY, id)
   local store = redis.call('ZSCORE', STORE, id)
-  if retry and retry - HELD_FROM >= 0 then
+  if not is_meant(i - FIRST + 1, id, store, retry) then
+    status = 8
+  elseif retry and retry - HELD_FROM >= 0 then
     status = 5
   elseif retry then
     local failures = tonumber(retry) % SHIFT

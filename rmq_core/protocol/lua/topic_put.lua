@@ -4,7 +4,8 @@
 --        changes, when the expected one was created (0: not known): a topic made again has the same versions again;
 --        the format that the caller writes; of one that must not exist perhaps the life that its slots still have, with
 --        messages, and the highest version they know: a registry that was lost begins no new one, unless it was deleted
--- reply  the stored definition; error RMQVERSION <stored version>, RMQFORMAT <format>: nothing was done
+-- reply  the stored definition; error RMQVERSION <stored version>, RMQGOING (it is being deleted, see topic_going.lua),
+--        RMQFORMAT <format>: nothing was done
 local format = redis.call('GET', KEYS[3])
 if format and format ~= ARGV[6] then
   return redis.error_reply('RMQFORMAT ' .. format)
@@ -18,6 +19,10 @@ if version ~= tonumber(ARGV[2]) or another_life then
 end
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+local going = stored and string.match(stored, ',"going_s":(%d+)}$')
+if going and math.abs(going - time[1]) < 60 then
+  return redis.error_reply('RMQGOING')
+end
 -- The time of its creation tells one life of a topic from the next; definitions older than this field have none.
 local deleted = tonumber(redis.call('HGET', KEYS[2], ARGV[1]) or nil) or 0
 local created = stored and born or math.max(now, deleted + 1)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
+from django.contrib.auth.models import User
 
 from console.alerts import looking
 from console.alerts.conditions import FOLD_MOST, Seen
 from console.alerts.defaults import DEFAULTS
 from console.models import Alert, AlertDelivery, AlertLook, AlertReceiver, AlertRule, AlertSilence
+from console.usecases import alerts
+from console.usecases.actor import Actor
 from tests.console.alerts.looks import SECOND, START_MS, Looks, rule, states
 
 pytestmark = pytest.mark.django_db
@@ -176,6 +181,23 @@ def test_a_silence_holds_back_and_then_tells_what_still_fires(looks: Looks) -> N
     looks.see({"orders": {"lag_ms": 5_000}, "mail": {"lag_ms": 5_000}})
     looks.see({"orders": {"lag_ms": 0}, "mail": {"lag_ms": 5_000}})  # came and went in silence
     assert len(deliveries()) == 3
+
+
+def test_a_silence_goes_with_the_name_of_its_rule(looks: Looks, person: Callable[..., User]) -> None:
+    AlertReceiver.objects.create(name="a", address="https://a")
+    made = rule(for_ms=0, fire_after=1)
+    AlertSilence.objects.create(
+        rule="lag", topics="orders", from_ms=START_MS, until_ms=START_MS + 3_600 * SECOND, reason="x", username="y"
+    )
+    looks.lag(5_000)
+    for name in ("slow", "late"):
+        made.name = name
+        alerts.put_rule(Actor(person("Admin", name)), made)
+        looks.lag(5_000)
+        assert states()[-1] == ("orders", "firing") and deliveries() == []
+        looks.lag(0, times=5)
+    looks.lag(5_000)
+    assert Alert.objects.filter(name="late", state="firing").exists() and deliveries() == []
 
 
 def test_one_alert_for_many_is_silenced_where_all_of_them_are(looks: Looks) -> None:

@@ -89,6 +89,7 @@ def test_operations_can_be_stopped_by_their_own(queue: Queue, caller: Callable[.
     queue.dead("d")
     one, other = caller("Operator"), caller("Operator")
     started = one.ok("POST", REQUEUE, {"filter": {}, "reason": "x"}, status=202)
+    assert [each.ok("GET", f"/operations/{started['id']}")["mine"] for each in (one, other)] == [True, False]
     problem(other.post(f"/operations/{started['id']}:stop"), 403, "forbidden")
     assert one.ok("POST", f"/operations/{started['id']}:stop")["state"] in ("stopped", "stopping")
     problem(one.post(f"/operations/{started['id']}:undo", {"reason": "x"}), 422, "bad_request")

@@ -59,6 +59,12 @@ def test_one_that_has_died_since_is_not_the_one_that_was_seen(queue: Queue, call
         assert (answer["done"], answer["results"][0]["status"]) == (0, "replaced")
     problem(admin.post("/topics/orders/dead:resend", {**seen, "content": "x", "reason": "r"}), 404, "unknown_message")
     assert queue.find("bill").states == ("dead",)
+    queue.topic("parking", TopicKind.STREAM)
+    moved = {"messages": [seen], "target": {"topic": "parking"}, "reason": "r"}
+    for more in ({"validate_only": True}, {}):
+        (result,) = admin.ok("POST", "/topics/orders/dead:redrive", moved | more)["results"]
+        assert result["status"] == "replaced"
+    assert queue.find("bill").states == ("dead",)
     body = {"ids": [seen], "reason": "r"}
     assert "at_ms" in problem(admin.post("/topics/orders/messages:cancel", body), 422, "invalid")["message"]
     old = {**seen, "at_ms": queue.inspector.removed("orders", "bill")[0].row.score_ms - 1}
@@ -75,9 +81,9 @@ def test_an_operation_leaves_those_that_have_died_since(queue: Queue, desk: Desk
     seen, at_ms = died_twice(queue, "bill")
     ref = MessageRef(seen["slot"], "bill")
     for action in (Action.REQUEUE, Action.DROP):
-        ended = desk.do(action, refs=[ref], at_ms={ref: seen["at_ms"]}, rate_per_s=100)
+        ended = desk.do(action, refs=[ref], seen={ref: seen["at_ms"]}, rate_per_s=100)
         assert (ended.state, ended.done, ended.skipped) == ("done", 0, 1)
-    assert desk.do(Action.DROP, refs=[ref], at_ms={ref: at_ms}, rate_per_s=100).done == 1
+    assert desk.do(Action.DROP, refs=[ref], seen={ref: at_ms}, rate_per_s=100).done == 1
 
 
 def test_a_dead_letter_is_put_right_beside_one_that_waits(queue: Queue, caller: Callable[..., Caller]) -> None:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+import pytest
+
 from console.engine import new_async_engine
 from console.keeper.sampler import Sampler
 from console.models import AuditEntry
 from console.options import options
 from console.snapshots.store import LiveKeys
-from rmq_core import TopicKind
+from rmq_core import Control, TopicKind
+from rmq_core.errors import VersionConflict
 from tests.console.api.conftest import Caller, problem
 from tests.console.conftest import Queue
 
@@ -82,6 +85,28 @@ def test_groups_are_made_changed_and_deleted(queue: Queue, caller: Callable[...,
     assert admin.ok("DELETE", f"{path}?reason=x&force=true") == {"messages": 1}
     entries = AuditEntry.objects.filter(topic="events@mail", result="done").order_by("at")
     assert [entry.action for entry in entries] == ["create_group", "edit_group", "delete_group"]
+
+
+def test_a_group_is_changed_and_deleted_as_it_was_seen(queue: Queue, caller: Callable[..., Caller]) -> None:
+    events(queue)
+    admin, path = caller("Admin"), "/topics/events/groups/mail"
+    problem(admin("PUT", path, {}, If_Match='"1-1"'), 412, "no_such_version")
+    first = admin("PUT", path, {"weight": 2})["ETag"]
+    second = admin("PUT", path, {"weight": 3}, If_Match=first)["ETag"]
+    assert admin.get(path)["ETag"] == second == admin.ok("GET", path)["etag"] != first
+    problem(admin("PUT", path, {"weight": 4}, If_Match=first), 412, "changed_meanwhile")
+    problem(admin("DELETE", f"{path}?reason=x", If_Match=first), 412, "changed_meanwhile")
+    assert admin("PUT", path, {"weight": 5}, If_Match="*").status_code == 200
+    assert admin.ok("PUT", path, {"weight": 6})["settings"]["weight"] == 6, "as before without"
+    seen = queue.client.topic("events@mail")
+    queue.client.forget("events@mail")
+    admin.ok("DELETE", f"{path}?reason=x")
+    assert admin("PUT", path, {}).status_code == 201
+    with pytest.raises(VersionConflict):
+        Control(queue.client).change_group("events@mail", seen=seen, weight=7)
+    with pytest.raises(VersionConflict):
+        Control(queue.client).delete_topic("events@mail", seen=seen)
+    assert admin.ok("GET", path)["own"] == []
 
 
 def test_a_position_is_planned_then_set(queue: Queue, operator: Caller) -> None:

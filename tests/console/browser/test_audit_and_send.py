@@ -52,6 +52,15 @@ def test_the_audit_is_filtered_read_and_exported(open_page: Open, queue: Queue, 
     assert page.title() not in ("1", "2") and page.locator("img[src=x]").count() == 0
 
 
+def test_a_narrow_audit_says_all_that_counts(open_page: Open, queue: Queue, topic: str) -> None:
+    cancel(open_page, queue, topic, "a", "sent twice " * 20)
+    page = open_page(f"/audit/?topic={topic}", "admin", viewport={"width": 390, "height": 844})
+    table = page.locator(".rc-scroll:has(> .rc-audit)")
+    for words in ("operator", "cancel", topic, "sent twice"):
+        expect(table).to_contain_text(words)
+    assert table.evaluate("(box) => box.scrollWidth - box.clientWidth") <= 1
+
+
 def test_a_message_that_is_gone_still_tells_who_cancelled_it(open_page: Open, queue: Queue, topic: str) -> None:
     cancel(open_page, queue, topic, "a", "sent twice")
     page = open_page(f"/topics/{topic}/message/?id=a", "viewer")

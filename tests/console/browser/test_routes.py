@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from playwright.sync_api import Page, expect
 
-from rmq_core import TopicKind
+from rmq_core import Route, TopicKind
 from tests.console.conftest import Queue
 from tests.support.waiting import wait_until
 
@@ -41,6 +41,21 @@ def test_a_route_is_made_watched_paused_and_deleted(open_page: Callable[..., Pag
     _one_by_priorities_of_headers(page, queue, topic)
     viewer = open_page("/routes/", "viewer")
     expect(viewer.get_by_role("button", name="New route")).to_have_attribute("aria-disabled", "true")
+
+
+def test_one_that_was_made_anew_is_shown_as_it_is(open_page: Callable[..., Page], queue: Queue, topic: str) -> None:
+    source = f"{topic}-from"
+    queue.topic(source, TopicKind.PRIORITY, slots=1)
+    for name in ("one", "two"):
+        queue.topic(f"{topic}-{name}", TopicKind.STREAM, slots=1)
+    queue.control.put_route(Route(topic, source, (f"{topic}-one",)), 0)
+    page = open_page("/routes/", "admin")
+    row = page.locator(".rc-routes tbody tr").filter(has_text=topic)
+    expect(row).to_contain_text(f"{topic}-one")
+    queue.control.delete_route(topic)
+    queue.control.put_route(Route(topic, source, (f"{topic}-two",)), 0)
+    expect(row).to_contain_text(f"{topic}-two")
+    queue.control.delete_route(topic)
 
 
 def _one_by_priorities_of_headers(page: Page, queue: Queue, topic: str) -> None:

@@ -183,6 +183,18 @@ def test_a_dead_letter_that_died_after_it_was_seen_is_left(open_page: Open, queu
     assert queue.find("a", topic).content == b"another"
 
 
+def test_a_message_that_was_sent_anew_after_it_was_seen_is_left(open_page: Open, queue: Queue, topic: str) -> None:
+    queue.delayed("a", topic=topic)
+    page = open_page(f"/topics/{topic}/messages/")
+    tick(page, "a")
+    page.locator(".rc-selection").get_by_role("button", name="Cancel", exact=True).click()
+    Control(queue.client).cancel(topic, "a")
+    queue.delayed("a", content="another", topic=topic)
+    confirm(page, "Cancel", "of no use")
+    expect(page.get_by_text("moved or sent anew since it was shown")).to_be_visible()
+    assert queue.find("a", topic).content == b"another"
+
+
 def test_a_reason_is_needed_before_anything_is_sent(open_page: Open, queue: Queue, topic: str) -> None:
     queue.delayed("a", topic=topic)
     page = open_page(f"/topics/{topic}/messages/")
@@ -242,6 +254,22 @@ def test_find_by_id_and_search_in_content(open_page: Open, queue: Queue, topic: 
     expect(page.locator("tbody tr")).to_have_count(50)
     page.get_by_role("button", name="Load more").click()
     expect(page.locator("tbody tr")).to_have_count(60)
+
+
+def test_a_list_goes_on_where_no_more_could_be_loaded(open_page: Open, queue: Queue, topic: str) -> None:
+    for n in range(60):
+        queue.delayed(f"order-{n:02}", topic=topic, in_ms=3_600_000 + n * 1_000)
+    page = open_page(f"/topics/{topic}/messages/")
+    expect(page.locator("tbody tr")).to_have_count(50)
+    page.route("**/messages?*cursor=*", lambda route: route.abort())
+    page.get_by_role("button", name="Load more").click()
+    expect(page.locator(".rc-toolbar")).to_contain_text("cannot be reached")
+    queue.delayed("earliest", topic=topic, in_ms=60_000)
+    expect(page.get_by_role("button", name="earliest", exact=True)).to_be_visible()
+    page.unroute("**/messages?*cursor=*")
+    page.get_by_role("button", name="Load more").click()
+    expect(page.locator("tbody tr")).to_have_count(61)
+    page.problems[:] = [each for each in page.problems if "ERR_FAILED" not in each]  # type: ignore[attr-defined]
 
 
 def test_content_is_shown_without_loss_and_never_runs(open_page: Open, queue: Queue, topic: str) -> None:

@@ -112,6 +112,8 @@ def test_ones_own_operations_are_stopped_by_oneself_or_an_administrator(
         with pytest.raises(Forbidden, match="administer"):
             act(other, operation)
     assert bulk.stop(operator, operation).state == "stopped"
+    User.objects.filter(pk=operator.user.pk).update(username="married")
+    operator.user.refresh_from_db()
     assert bulk.resume(operator, operation).state == "queued"
     assert bulk.stop(desk.actor, operation).state == "stopped"
 

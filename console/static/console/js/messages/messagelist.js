@@ -168,7 +168,7 @@ export class MessageList {
       const refs = () => [...this.selected.values()].map((row) => /** @type {Ref} */ ([row.slot, row.id]));
       const now = () => [...this.selected.values()];
       const buttons = ACTIONS_OF[this.state].map((name) => actionButton(name, refs, () => this.clear(true), now));
-      if (this.state === "dead") buttons.push(redriveButton(refs, () => this.clear(true)));
+      if (this.state === "dead") buttons.push(redriveButton(now, () => this.clear(true)));
       const none = h(
         "button",
         { type: "button", class: "rc-button", onclick: () => this.clear(false) },

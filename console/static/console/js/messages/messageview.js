@@ -40,7 +40,7 @@ export function messageView(message, nowMs, onDone) {
       "div",
       { class: "rc-actions" },
       actions,
-      message.state === "dead" && message.id !== null ? redriveButton(refs, onDone) : null,
+      message.state === "dead" && message.id !== null ? redriveButton(() => [message], onDone) : null,
       message.state === "dead" && message.id !== null && page.topic.kind !== "group"
         ? correctButton(message, onDone)
         : null,

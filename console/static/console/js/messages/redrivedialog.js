@@ -13,14 +13,14 @@ import { TargetFields } from "../parts/targetfields.js";
 const PAUSE_MS = 350;
 const SHOWN = 50;
 
-/** A button that moves `refs()`: [[slot, id], …]; `onDone()` after they were. */
-export function redriveButton(/** @type {() => Ref[]} */ refs, /** @type {() => void} */ onDone) {
+/** A button that moves `messages()`, as they are shown; `onDone()` after they were. */
+export function redriveButton(/** @type {() => Api.Row[]} */ messages, /** @type {() => void} */ onDone) {
   const missing = page.grants.actions.redrive;
   const about = { action: "redrive", symbol: "forward", label: gettext("Move…"), missing, look: "" };
-  return guardedButton(about, () => openRedrive(refs(), onDone));
+  return guardedButton(about, () => openRedrive(messages(), onDone));
 }
 
-async function openRedrive(/** @type {Ref[]} */ refs, /** @type {() => void} */ onDone) {
+async function openRedrive(/** @type {Api.Row[]} */ messages, /** @type {() => void} */ onDone) {
   try {
     /** @type {Api.Topics} */
     const { topics } = await get("topics");
@@ -28,7 +28,7 @@ async function openRedrive(/** @type {Ref[]} */ refs, /** @type {() => void} */ 
     const others = topics.filter((topic) => topic.name !== page.topic.name);
     if (!others.length) throw new Error(gettext("There is no other topic."));
     others.sort((one, two) => Number(one.name === own) - Number(two.name === own));
-    new RedriveDialog(refs, others, onDone).changed(0);
+    new RedriveDialog(messages, others, onDone).changed(0);
   } catch (problem) {
     toast(messageOf(problem), "error");
   }
@@ -36,13 +36,13 @@ async function openRedrive(/** @type {Ref[]} */ refs, /** @type {() => void} */ 
 
 class RedriveDialog {
   /**
-   * @param {Ref[]} refs
+   * @param {Api.Row[]} messages
    * @param {{ name: string, kind: string }[]} topics
    * @param {() => void} onDone
    */
-  constructor(refs, topics, onDone) {
+  constructor(messages, topics, onDone) {
     this.path = ofTopic(page.topic.name, "/dead:redrive");
-    this.messages = refs.map(([slot, id]) => ({ slot, id }));
+    this.messages = messages.map(({ slot, id, at_ms }) => ({ slot, id, at_ms }));
     this.fields = new TargetFields(topics, { topic: topics[0].name }, () => this.changed(PAUSE_MS));
     this.plan = h("div", { class: "rc-preview", role: "status", "aria-live": "polite" });
     this.command = new CommandLine();
@@ -143,19 +143,33 @@ class RedriveDialog {
   }
 }
 
-/** How many are left, for their time is over before they could be delivered; "" for none. */
+/** How many are left, for their time is over before they could be delivered, or others have their ids; "" for none. */
 function leftWords(/** @type {Api.Redriven[]} */ results) {
-  const n = results.filter((each) => each.status === "expires_first").length;
-  return n
-    ? fill(
-        ngettext(
-          "%(n)s expires before it could be delivered, and is left as it is.",
-          "%(n)s expire before they could be delivered, and are left as they are.",
-          n,
-        ),
-        { n: count(n) },
-      )
-    : "";
+  const late = results.filter((each) => each.status === "expires_first").length;
+  const replaced = results.filter((each) => each.status === "replaced").length;
+  const words = [
+    late
+      ? fill(
+          ngettext(
+            "%(n)s expires before it could be delivered, and is left as it is.",
+            "%(n)s expire before they could be delivered, and are left as they are.",
+            late,
+          ),
+          { n: count(late) },
+        )
+      : "",
+    replaced
+      ? fill(
+          ngettext(
+            "%(n)s is left as it is: another one has died with its id since.",
+            "%(n)s are left as they are: others have died with their ids since.",
+            replaced,
+          ),
+          { n: count(replaced) },
+        )
+      : "",
+  ];
+  return words.filter(Boolean).join(" ");
 }
 
 function line(/** @type {Api.Redriven} */ each) {

@@ -30,6 +30,7 @@ export const NOT_DONE = {
   not_found: gettext("no longer there"),
   in_flight: gettext("in flight"),
   replaced: gettext("taken out again by others"),
+  moved: gettext("left as before, moved or sent anew since it was shown"),
   expires_first: gettext("left as before, expiring before delivery"),
   gone: gettext("left as before, its entry was deleted"),
   interrupted: gettext("done just before a worker ended, or gone"),

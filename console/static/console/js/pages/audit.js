@@ -91,10 +91,10 @@ replace(
           gettext("Who"),
           gettext("Action"),
           gettext("Topic"),
-          [gettext("Done"), "rc-num"],
+          [gettext("Done"), "rc-num rc-less"],
           gettext("Result"),
           gettext("Reason"),
-          gettext("Via"),
+          [gettext("Via"), "rc-less"],
         ]),
         body,
       ),
@@ -190,8 +190,10 @@ async function load(/** @type {string | null} */ cursor = null) {
     if (number !== asked) return;
     replace(problem, messageOf(error));
     problem.hidden = false;
-    [rows, next] = [[], null];
-    setText(total, "");
+    if (cursor === null) {
+      [rows, next] = [[], null];
+      setText(total, "");
+    }
   }
   replace(body, rows.map(line));
   nothing.hidden = rows.length > 0 || !problem.hidden;
@@ -220,15 +222,19 @@ function line(/** @type {Api.Entry} */ entry) {
     ),
     h("td", { class: "rc-strong" }, entry.who || "–"),
     h("td", {}, labelOf(page.actions, entry.action)),
-    h("td", {}, entry.topic ? h("a", { class: "rc-link", href: topicAddress(entry.topic) }, entry.topic) : "–"),
     h(
       "td",
-      { class: "rc-num" },
+      { class: entry.topic ? null : "rc-less" },
+      entry.topic ? h("a", { class: "rc-link", href: topicAddress(entry.topic) }, entry.topic) : "–",
+    ),
+    h(
+      "td",
+      { class: "rc-num rc-less" },
       entry.asked === 1 ? count(entry.done) : `${count(entry.done)} / ${count(entry.asked)}`,
     ),
     h("td", {}, tag(entry)),
-    h("td", { class: "rc-why" }, entry.reason || "–"),
-    h("td", {}, viaWords(entry.via)),
+    h("td", { class: entry.reason ? "rc-why" : "rc-why rc-less" }, entry.reason || "–"),
+    h("td", { class: "rc-less" }, viaWords(entry.via)),
   );
 }
 

@@ -142,6 +142,7 @@ export class EntriesTab {
     } catch (problem) {
       if (wanted !== this.wanted()) return;
       if (this.shown.of !== this.place()) this.empty();
+      this.pages = Math.max(1, Math.ceil(this.list.rows.length / PAGE)); // those that are shown
       setText(this.note, `${messageOf(problem)} ${this.shown.asOf}`);
     }
   }

@@ -226,6 +226,7 @@ export class MessagesTab {
     } catch (problem) {
       if (wanted !== this.wanted() || this.search.active) return;
       if (this.shown.of !== wanted) this.empty();
+      if (cursor !== null) this.more = this.list.rows.length > PAGE; // one page is refreshed, whatever was not loaded
       setText(this.note, `${messageOf(problem)} ${this.shown.asOf}`);
     }
     this.foot.hidden = this.cursor === null;

@@ -123,7 +123,7 @@ function showButtons() {
   const key = `${operation.state} ${operation.undoable} ${operation.undone_by.length}`;
   if (buttons.dataset.key === key) return;
   buttons.dataset.key = key;
-  const own = operation.who === page.username ? null : page.grants.actions.drop;
+  const own = operation.mine ? null : page.grants.actions.drop;
   const stop = page.grants.actions.stop_operation ?? own;
   const resume = page.grants.actions[operation.action] ?? stop;
   const undo = page.grants.actions.restore;

@@ -63,7 +63,7 @@ class Row {
       this.numbers,
       this.buttons,
     );
-    this.version = -1;
+    this.etag = "";
   }
 
   update(/** @type {Api.RouteOut} */ route, /** @type {number} */ now) {
@@ -91,8 +91,8 @@ class Row {
       route.parked ? line(fill(gettext("%(n)s parked"), { n: count(route.parked) })) : null,
       route.dead ? line(topicLink(route.queue, "dead", dead)) : null,
     );
-    if (route.version === this.version) return;
-    this.version = route.version;
+    if (route.etag === this.etag) return;
+    this.etag = route.etag;
     replace(
       this.name,
       h("div", {}, route.name),

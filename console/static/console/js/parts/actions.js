@@ -121,8 +121,16 @@ export const VERBS = {
   pause: ":pause",
   resume: ":resume",
 };
-/** Of these a list says when they died, or were removed: another one that has the id by now is not meant. */
-const AS_SEEN = ["requeue", "drop", "restore"];
+/** What a row says of the one that is meant, and of no later one that has its id: when it died, or was removed, or where
+    it waits. @type {Record<string, "at_ms" | "place">} */
+const AS_SEEN = {
+  requeue: "at_ms",
+  drop: "at_ms",
+  restore: "at_ms",
+  cancel: "place",
+  run_now: "place",
+  reschedule: "place",
+};
 /** @type {Record<string, string>} */
 const STATUS = {
   in_flight: gettext("in flight"),
@@ -131,6 +139,7 @@ const STATUS = {
   expires_first: gettext("left as before, expiring before delivery"),
   gone: gettext("left as before, its entry was deleted"),
   replaced: gettext("left as before, another one has its id by now"),
+  moved: gettext("left as before, moved or sent anew since it was shown"),
 };
 
 /** A button for an action on `refs()`: [[slot, id], …]; `messages()`: the same as they are now. Forbidden ones are shown,
@@ -162,8 +171,8 @@ function confirm(name, refs, onDone, messages, extra) {
   const topic = page.topic;
   const value = action.value ? newValue(topic, messages) : null;
   const lines = refs.map(([slot, ident]) => `${ident}   (${fill(gettext("slot %(slot)s"), { slot })})`);
-  const seen = AS_SEEN.includes(name) && messages.length === refs.length;
-  const ids = refs.map(([slot, id], n) => ({ slot, id, ...(seen ? { at_ms: messages[n].at_ms } : {}) }));
+  const seen = messages.length === refs.length && AS_SEEN[name];
+  const ids = refs.map(([slot, id], n) => ({ slot, id, ...(seen ? { [seen]: messages[n][seen] } : {}) }));
   ask({
     title: fill(action.ask(refs.length), { n: refs.length, topic: topic.name }),
     body: [

@@ -241,7 +241,7 @@ export async function settingsDialog(/** @type {Of} */ group, /** @type {() => v
       submit: async ({ reason }) => {
         const changed = rows.filter((row) => row.value() !== row.before).map((row) => [row.name, row.value()]);
         const body = { ...Object.fromEntries(changed), reason };
-        await once("PUT", groupPath(group.group), {}, body, aboutThis(found));
+        await once("PUT", groupPath(group.group), {}, body, { ...aboutThis(found), "If-Match": found.etag });
         toast(gettext("The settings are saved."), "success");
         onDone();
       },
