@@ -245,13 +245,14 @@ class AsyncConnection:
         for each, job in zip(self._written(), jobs, strict=True):
             self._judge(each, job)
 
-    async def _answered(self, replies: list[Any], write: Write) -> bool:
+    async def _answered(self, answers: list[Any], write: Write) -> None:
         """Hands out the replies to what was written first. Where nothing else is under way it does so in two halves, by
         turns with whoever awaits them: what one half asks for next is the server's work while the other goes on.
         """
-        if not healthy(replies):
-            return False
-        asked = self._under_way.popleft()
+        if not healthy(answers):
+            return
+        asked, replies = self._under_way.popleft(), answers.copy()
+        answers.clear()
         half = len(asked) // 2 if len(asked) >= SHARED_MIN and not self._under_way else 0
         at = tell(asked[:half], replies, 0)
         try:
@@ -262,7 +263,6 @@ class AsyncConnection:
             raise
         tell(asked[half:], replies, at)
         await self._go_on(write)
-        return True
 
     async def _go_on(self, write: Write) -> None:
         """Writes what those ask for who have just been answered."""

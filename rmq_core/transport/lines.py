@@ -141,7 +141,7 @@ class Lines:
             connection.disconnect()
             if not transient(error):
                 raise (refused(error) if isinstance(error, redis.RedisError) else error) from error
-            return Failed(error, sent=bool(replies) or DEMOTED not in str(error))
+            return Failed(error, bool(replies) or DEMOTED not in str(error), replies)
         except BaseException:
             connection.disconnect()
             raise
