@@ -7,11 +7,11 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from itertools import groupby
 from typing import Any
 
 import redis
-from redis.asyncio.cluster import ClusterNode
 from redis.exceptions import NoScriptError
 
 from rmq_core.errors import ConfigurationError, ConnectionLost, RMQError
@@ -36,6 +36,7 @@ from rmq_core.transport.retry import (
     scripted,
     transient,
 )
+from rmq_core.transport.successors import WatchedNode, has_successor_async
 from rmq_core.transport.tasks import end
 
 CONNECTIONS_AT_ONCE = 50
@@ -320,7 +321,9 @@ class AsyncConnection:
             return self.client.connection_pool
         node = self._nodes.get(line)
         if node is None:
-            node = self._nodes[line] = ClusterNode(*line, **self.client.get_connection_kwargs())
+            options = self.client.get_connection_kwargs()
+            node = self._nodes[line] = WatchedNode(*line, **options)
+            node.has_successor = partial(has_successor_async, self.client.nodes_manager, options, line)
         return node
 
     # -- everything else goes through redis-py, which knows what replies look like

@@ -76,7 +76,7 @@ class AsyncLines:
         except Exception as error:
             if not transient(error):
                 raise (refused(error) if isinstance(error, redis.RedisError) else error) from error
-            late = time.monotonic() - began > ASK_AGAIN_S and hasattr(pool, "get_master_address")
+            late = time.monotonic() - began > ASK_AGAIN_S and _may_be_succeeded(pool)
             return Failed(error, sent and (bool(replies) or DEMOTED not in str(error)), () if late else replies)
         return replies
 
@@ -137,14 +137,21 @@ async def _read(connection: Any, count: int, replies: list[Any]) -> None:
 
 async def _still_master(pool: Any, connection: Any) -> None:
     """Refuses an answer that came late from a server that was master, and will forget what it has just accepted."""
-    if not hasattr(pool, "get_master_address"):
+    if not _may_be_succeeded(pool):
         return
     try:
-        address = await pool.get_master_address()
+        if hasattr(pool, "has_successor"):
+            succeeded = await pool.has_successor()
+        else:
+            succeeded = await pool.get_master_address() != (connection.host, connection.port)
     except (redis.RedisError, OSError):
         return  # no Sentinel knows better
-    if address != (connection.host, connection.port):
+    if succeeded:
         raise redis.ConnectionError("another server became master before this one answered")
+
+
+def _may_be_succeeded(pool: Any) -> bool:
+    return hasattr(pool, "get_master_address") or hasattr(pool, "has_successor")
 
 
 def abandon(client: Any, *nodes: ClusterNode) -> None:
