@@ -184,9 +184,11 @@ class Session:
             await asyncio.sleep(SOON_S if late else self.timeout_s / HEARTBEATS)
 
     async def _heartbeat(self) -> None:
-        """Whatever a server answers proves that the session lived when it was asked."""
+        """An answer proves that the session lived when it was asked for: it is the leader's. What a server reads of its
+        own says nothing; one that is cut off from the others answers on when they have let the session expire.
+        """
         generation, asked_at = self.lease.generation(), time.monotonic()
-        await self.exists("/")
+        await self._answer(self._client.sync_async("/"))
         self._refused = False
         was_valid = self.lease.valid
         if self.lease.renew(generation, asked_at, self.timeout_s / 2) and not was_valid:

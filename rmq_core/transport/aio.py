@@ -7,11 +7,11 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from itertools import groupby
 from typing import Any
 
 import redis
-from redis.asyncio.cluster import ClusterNode
 from redis.exceptions import NoScriptError
 
 from rmq_core.errors import ConfigurationError, ConnectionLost, RMQError
@@ -36,6 +36,7 @@ from rmq_core.transport.retry import (
     scripted,
     transient,
 )
+from rmq_core.transport.successors import WatchedNode, has_successor_async
 from rmq_core.transport.tasks import end
 
 CONNECTIONS_AT_ONCE = 50
@@ -245,13 +246,14 @@ class AsyncConnection:
         for each, job in zip(self._written(), jobs, strict=True):
             self._judge(each, job)
 
-    async def _answered(self, replies: list[Any], write: Write) -> bool:
+    async def _answered(self, answers: list[Any], write: Write) -> None:
         """Hands out the replies to what was written first. Where nothing else is under way it does so in two halves, by
         turns with whoever awaits them: what one half asks for next is the server's work while the other goes on.
         """
-        if not healthy(replies):
-            return False
-        asked = self._under_way.popleft()
+        if not healthy(answers):
+            return
+        asked, replies = self._under_way.popleft(), answers.copy()
+        answers.clear()
         half = len(asked) // 2 if len(asked) >= SHARED_MIN and not self._under_way else 0
         at = tell(asked[:half], replies, 0)
         try:
@@ -262,7 +264,6 @@ class AsyncConnection:
             raise
         tell(asked[half:], replies, at)
         await self._go_on(write)
-        return True
 
     async def _go_on(self, write: Write) -> None:
         """Writes what those ask for who have just been answered."""
@@ -320,7 +321,9 @@ class AsyncConnection:
             return self.client.connection_pool
         node = self._nodes.get(line)
         if node is None:
-            node = self._nodes[line] = ClusterNode(*line, **self.client.get_connection_kwargs())
+            options = self.client.get_connection_kwargs()
+            node = self._nodes[line] = WatchedNode(*line, **options)
+            node.has_successor = partial(has_successor_async, self.client.nodes_manager, options, line)
         return node
 
     # -- everything else goes through redis-py, which knows what replies look like

@@ -22,9 +22,9 @@ from rmq_core.transport.nodes import Line
 from rmq_core.transport.retry import Failed, Packed, refused, transient
 
 Write: TypeAlias = Callable[[Packed], Awaitable[None]]
-Answered: TypeAlias = Callable[[list[Any], Write], Awaitable[bool]]
-"""Is told the replies to what was written first, and may write more behind what is still under way. Whether it took
-them; if not, it is told them together with those that follow."""
+Answered: TypeAlias = Callable[[list[Any], Write], Awaitable[None]]
+"""Is told the replies to what was written first, and may write more behind what is still under way. It empties the list
+as it takes them; if not, it is told them together with those that follow."""
 
 _abandoned: list[Any] = []
 """Streams that must not be closed, nor be collected, which would close them: see `abandon`."""
@@ -52,6 +52,7 @@ class AsyncLines:
         sent = False
         began = time.monotonic()  # also to connect to a server that hangs takes long
         replies: list[Any] = []
+        pool: Any = None
         try:
             pool = lender(line)
             if line is None:
@@ -75,7 +76,8 @@ class AsyncLines:
         except Exception as error:
             if not transient(error):
                 raise (refused(error) if isinstance(error, redis.RedisError) else error) from error
-            return Failed(error, sent and (bool(replies) or DEMOTED not in str(error)))
+            late = time.monotonic() - began > ASK_AGAIN_S and _may_be_succeeded(pool)
+            return Failed(error, sent and (bool(replies) or DEMOTED not in str(error)), () if late else replies)
         return replies
 
     async def _look_at(self, pool: Any) -> None:
@@ -103,17 +105,14 @@ async def _converse(
             raise asyncio.CancelledError
 
     await write(packed, began)
-    count = 0
     while under_way:
         commands, since = under_way[0]
-        count += commands
-        await _read(connection, count, replies)
+        await _read(connection, len(replies) + commands, replies)
         if time.monotonic() - since > ASK_AGAIN_S:
             await _still_master(pool, connection)
         under_way.popleft()
-        if answered is not None and await answered(replies, write):
-            replies.clear()
-            count = 0
+        if answered is not None:
+            await answered(replies, write)
 
 
 async def _read(connection: Any, count: int, replies: list[Any]) -> None:
@@ -138,14 +137,21 @@ async def _read(connection: Any, count: int, replies: list[Any]) -> None:
 
 async def _still_master(pool: Any, connection: Any) -> None:
     """Refuses an answer that came late from a server that was master, and will forget what it has just accepted."""
-    if not hasattr(pool, "get_master_address"):
+    if not _may_be_succeeded(pool):
         return
     try:
-        address = await pool.get_master_address()
+        if hasattr(pool, "has_successor"):
+            succeeded = await pool.has_successor()
+        else:
+            succeeded = await pool.get_master_address() != (connection.host, connection.port)
     except (redis.RedisError, OSError):
         return  # no Sentinel knows better
-    if address != (connection.host, connection.port):
+    if succeeded:
         raise redis.ConnectionError("another server became master before this one answered")
+
+
+def _may_be_succeeded(pool: Any) -> bool:
+    return hasattr(pool, "get_master_address") or hasattr(pool, "has_successor")
 
 
 def abandon(client: Any, *nodes: ClusterNode) -> None:

@@ -29,6 +29,11 @@ class Unit(NamedTuple):
     key: str
     positions: Sequence[int]
 
+    @property
+    def width(self) -> int:
+        """As so many commands."""
+        return 1 if len(self.positions) == 1 else len(self.positions) + 2
+
 
 class Job:
     """Calls that somebody waits for."""
@@ -169,14 +174,11 @@ def _round(under_way: Sequence[tuple[Job, Unit]], routes: Routes) -> Generator[P
         answer = answers[line]
         if isinstance(answer, Failed):
             routes.doubt()
-            for job, _ in units:
-                job.trouble = answer.error
-                job.replies.replayed |= answer.sent
-                job.replies.reordered = True
+            _keep(units, answer)
             continue
         at = 0
         for job, unit in units:
-            width = 1 if len(unit.positions) == 1 else len(unit.positions) + 2
+            width = unit.width
             verdict = _read(job, unit, answer[at : at + width])
             at += width
             if verdict is None:
@@ -201,6 +203,17 @@ def _round(under_way: Sequence[tuple[Job, Unit]], routes: Routes) -> Generator[P
     return again
 
 
+def _keep(units: Sequence[tuple[Job, Unit]], failed: Failed) -> None:
+    """What was answered before the line broke. Else many calls, on a line that breaks again and again, never end."""
+    at = 0
+    for job, unit in units:
+        at += unit.width
+        if at > len(failed.replies) or _read(job, unit, failed.replies[at - unit.width : at]) is not None:
+            job.trouble = failed.error
+            job.replies.replayed |= failed.sent
+            job.replies.reordered = True
+
+
 def _read(job: Job, unit: Unit, answer: Sequence[Any]) -> Exception | None:
     """Keeps the answer of a unit, or says why there is none."""
     replies: Sequence[Any] = answer
@@ -218,21 +231,38 @@ def _read(job: Job, unit: Unit, answer: Sequence[Any]) -> Exception | None:
 
 
 def _teach(unknown: Mapping[Line, Sequence[tuple[Job, Unit]]], routes: Routes) -> Generator[Plan, Answers, None]:
-    answers = yield {
-        line: [job.calls[unit.positions[0]].by_text() for job, unit in units] for line, units in unknown.items()
-    }
-    for line, units in unknown.items():
-        answer = answers[line]
-        for number, (job, unit) in enumerate(units):
+    """Each script goes to each server once. A text is 44 kB: of a thousand calls the text of each would hold up both
+    sides, and take the server's memory, just when it comes up again.
+    """
+    for again in (False, True):
+        answers = yield {line: _lessons(units, all_of_them=again) for line, units in unknown.items()}
+        left: dict[Line, list[tuple[Job, Unit]]] = {}
+        for line, units in unknown.items():
+            answer = answers[line]
             if isinstance(answer, Failed):
                 routes.doubt()
-                job.trouble = answer.error
-                job.replies.replayed |= answer.sent
+                _keep(units, answer)
                 continue
-            verdict = _read(job, unit, answer[number : number + 1])
-            if verdict is not None:
-                routes.moved(verdict)
-                job.trouble = verdict
+            for (job, unit), reply in zip(units, answer, strict=True):
+                verdict = _read(job, unit, [reply])
+                if isinstance(verdict, NoScriptError) and not again:  # whose text should have come before
+                    left.setdefault(line, []).append((job, unit))
+                elif verdict is not None:
+                    routes.moved(verdict)
+                    job.trouble = verdict
+        if not left:
+            return
+        unknown = left
+
+
+def _lessons(units: Sequence[tuple[Job, Unit]], all_of_them: bool) -> list[Request]:
+    taught: set[str] = set()
+    commands: list[Request] = []
+    for job, unit in units:
+        call = job.calls[unit.positions[0]]
+        commands.append(call.by_sha() if call.script.sha in taught and not all_of_them else call.by_text())
+        taught.add(call.script.sha)
+    return commands
 
 
 def _through_move(job: Job, unit: Unit, line: Line, error: Exception, routes: Routes) -> Generator[Plan, Answers, bool]:

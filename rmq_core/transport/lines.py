@@ -49,6 +49,8 @@ class Lines:
             connection, since = self._free[line].pop()
         except (KeyError, IndexError):
             connection, since = pool.get_connection(), began
+            if line is not None:
+                connection.pool_of_node = pool
         try:
             known = getattr(pool, "master_address", None)
             if known is not None and known != (connection.host, connection.port):
@@ -141,7 +143,7 @@ class Lines:
             connection.disconnect()
             if not transient(error):
                 raise (refused(error) if isinstance(error, redis.RedisError) else error) from error
-            return Failed(error, sent=bool(replies) or DEMOTED not in str(error))
+            return Failed(error, bool(replies) or DEMOTED not in str(error), replies)
         except BaseException:
             connection.disconnect()
             raise
@@ -166,10 +168,13 @@ class Lines:
 
 def _response(connection: Any) -> Any:
     pool = getattr(connection, "connection_pool", None)  # with Sentinel only
-    if pool is None:
-        return connection.read_response(disconnect_on_error=False)
-    # A master that died without a word leaves its lines open: look for its successor before the time is over.
     began = time.monotonic()
+    if pool is None:
+        reply = connection.read_response(disconnect_on_error=False)
+        if time.monotonic() - began > ASK_AGAIN_S:
+            _refuse_former_master(connection, getattr(connection, "pool_of_node", None))
+        return reply
+    # A master that died without a word leaves its lines open: look for its successor before the time is over.
     while True:
         try:
             reply = connection.read_response(timeout=ASK_AGAIN_S, disconnect_on_error=False)
@@ -178,15 +183,15 @@ def _response(connection: Any) -> Any:
                 raise
         else:
             # One that comes late may be that of a master which was asleep, and will forget what it has just accepted.
-            if time.monotonic() - began > ASK_AGAIN_S and _succeeded(connection, pool):
-                raise redis.ConnectionError("another server became master before this one answered")
+            if time.monotonic() - began > ASK_AGAIN_S:
+                _refuse_former_master(connection, pool)
             return reply
 
 
 def _refuse_former_master(connection: Any, pool: Any) -> None:
     """Raises `redis.ConnectionError` for one that was asleep meanwhile: it accepts what it will forget."""
-    if hasattr(pool, "get_master_address") and _succeeded(connection, pool):
-        raise redis.ConnectionError("another server became master while this one was connected to")
+    if (hasattr(pool, "get_master_address") or hasattr(pool, "has_successor")) and _succeeded(connection, pool):
+        raise redis.ConnectionError("another server became master before this one answered")
 
 
 def _look_at(connection: Any, pool: Any) -> None:
@@ -201,7 +206,9 @@ def _look_at(connection: Any, pool: Any) -> None:
 
 
 def _succeeded(connection: Any, pool: Any) -> bool:
-    """Whether the Sentinels name another master; False where none of them answers."""
+    """Whether the Sentinels, or other nodes, name another master; False where none of them answers."""
     with contextlib.suppress(redis.RedisError, OSError):
+        if hasattr(pool, "has_successor"):
+            return bool(pool.has_successor())
         return bool(pool.get_master_address() != (connection.host, connection.port))
     return False

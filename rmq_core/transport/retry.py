@@ -162,10 +162,13 @@ class Replies(list[Any]):
 
 
 class Failed(NamedTuple):
-    """An exchange without an answer; ``sent``: the server may have done it all the same."""
+    """An exchange that broke off; ``sent``: what has no answer may have been done all the same; ``replies``: those that
+    came before, and are true.
+    """
 
     error: Exception
     sent: bool
+    replies: Sequence[Any] = ()
 
 
 def reply_or_error(reply: Any) -> Any:

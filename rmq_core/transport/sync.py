@@ -6,6 +6,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -33,6 +34,7 @@ from rmq_core.transport.retry import (
     scripted,
     transient,
 )
+from rmq_core.transport.successors import has_successor
 
 
 class _UnderWay(NamedTuple):
@@ -185,6 +187,7 @@ class Connection:
                     nodes = self._client.nodes_manager
                     node = self._nodes[line] = nodes.create_redis_node(*line, **nodes.connection_kwargs)
                     pack_numbers(node)
+                    node.connection_pool.has_successor = partial(has_successor, nodes, line)
         return node.connection_pool
 
     def stream(self, groups: Iterable[Sequence[Call]]) -> Iterator[list[Any]]:

@@ -7,14 +7,17 @@ import socket
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
+import redis
 
 from rmq_core import RMQ, PriorityMessage
 from rmq_core.embedded.ports import free_port
 from rmq_core.embedded.redis import EmbeddedRedis
+from rmq_core.embedded.redis_cluster import EmbeddedCluster
 from rmq_core.embedded.redis_sentinel import EmbeddedSentinel
 from rmq_core.embedded.replication import replication
 from rmq_core.errors import ConnectionLost
 from tests.engine.conformance.bench import Bench, open_bench
+from tests.support.servers import chosen_server
 from tests.support.waiting import wait_until_async
 
 pytestmark = pytest.mark.cluster
@@ -103,6 +106,50 @@ async def test_a_master_that_hangs_and_wakes_up_gets_nothing(
     await send(bench, *"ijkl")
     await sending
     assert held(new) == 13
+
+
+@pytest.mark.parametrize("flavour", ["sync", "async"])
+async def test_a_clusters_master_that_hangs_and_wakes_up_is_not_believed(flavour: str) -> None:
+    """It answers what was under way before it hears of its successor."""
+    with EmbeddedCluster(replicas=1, node_timeout_ms=1_000, executable=chosen_server()) as cluster:
+        raw = cluster.client()
+        async with open_bench(flavour, cluster.url, "failed", raw) as bench:
+            await bench.topic()
+            await send(bench, *"ab")
+            old = cluster.master_of("failed:work_0")
+            copies = [node for node in cluster.nodes if node is not old]
+            await bench.until(lambda: max(map(copied, copies)) == 2, "a replica to have the messages")
+            old.pause()
+            try:
+                sending = asyncio.create_task(send(bench, *"cdefghijklmnopqrst"))
+                await wait_until_async(
+                    lambda: any(served(node) for node in copies), timeout_s=90, what="a replica to take over"
+                )
+            finally:
+                old.resume()
+            await sending
+            assert sorted(each.text for each in await bench.drain()) == list("abcdefghijklmnopqrst")
+            await bench.control.delete_topic("work", force=True)
+        raw.close()
+
+
+def copied(node: EmbeddedRedis) -> int:
+    """Messages that a node has in its own memory."""
+    with node.client() as client:
+        client.readonly()
+        try:
+            return int(client.zcard("failed:work_0"))
+        except redis.ResponseError:  # the slot is none of its own, nor of its master
+            return 0
+
+
+def served(node: EmbeddedRedis) -> bool:
+    """Whether it is the master of the messages."""
+    with node.client() as client:
+        try:
+            return bool(client.exists("failed:work_0"))
+        except redis.ResponseError:
+            return False
 
 
 async def test_sentinels_that_are_dead_or_silent_are_passed_over(service: EmbeddedSentinel) -> None:

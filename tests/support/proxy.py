@@ -38,6 +38,7 @@ class TcpProxy:
         self.stalled = threading.Event()
         self.stalled_by = 0
         """The client's port from which that request came."""
+        self._longest: int | None = None
         self._open = True
         self._listener = self._listen(0)
         self.port: int = self._listener.getsockname()[1]
@@ -90,6 +91,10 @@ class TcpProxy:
         ``replies_dropped`` counts the times this has happened.
         """
         self._drop = command
+
+    def break_after(self, replied: int | None) -> None:
+        """Let no more than so many bytes of replies through on one connection, then break it; None: as many as come."""
+        self._longest = replied
 
     def close(self) -> None:
         self._open = False
@@ -151,6 +156,10 @@ class TcpProxy:
                 self.replies_dropped += 1
                 break
             self._hold()
+            link.replied += len(data)
+            if self._longest is not None and link.replied > self._longest:
+                link.send(link.client, data[: self._longest - link.replied])
+                break
             link.send(link.client, data)
         self._forget(link)
 
@@ -182,6 +191,7 @@ class _Link:
         self.client = client
         self.server = server
         self.drop_reply = False
+        self.replied = 0
 
     def receive(self, source: socket.socket) -> bytes:
         try:

@@ -11,7 +11,11 @@ else
   redis.call('HDEL', KEYS[1], ARGV[1])
   redis.call('HSET', KEYS[1], ARGV[1], string.format('{"seen_ms":%.0f,', now) .. string.sub(ARGV[2], 2))
 end
--- O(workers), not O(backlog).
+-- Of a large fleet only some look at all the others, or a thousand workers would keep the server busy with each other.
+local one_in = math.ceil(redis.call('HLEN', KEYS[1]) / 16)
+if one_in > 1 and tonumber(time[2]) % one_in ~= 0 then
+  return now
+end
 local known = redis.call('HGETALL', KEYS[1])
 for i = 1, #known, 2 do
   local seen_ms = tonumber(string.match(known[i + 1], '^{"seen_ms":(%d+)') or 0)

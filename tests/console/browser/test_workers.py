@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from rmq_core import Delivery, Inspector, PriorityMessage, Topic, TopicKind, listener
+from rmq_core import Control, Delivery, Inspector, PriorityMessage, Topic, TopicKind, listener
 from rmq_core.protocol.scripts import Call, script
 from tests.console.browser.conftest import make_people
 from tests.console.stack import Stack
@@ -63,6 +63,26 @@ def test_a_killed_workers_slots_move_and_nothing_is_lost(stack: Stack, open_page
             lambda: inspector.sample(["parcels"])[0].counters.acked == 200, timeout_s=60, what="every parcel is shipped"
         )
         assert inspector.sample(["parcels"])[0].ledger_gap == 0
+
+
+def test_a_row_costs_what_its_own_topics_do(stack: Stack, open_page: Callable[..., Page]) -> None:
+    """With 2,000 topics and 1,000 workers it is drawn, or passed over, thousands of times a second."""
+    names = [f"other-{number}" for number in range(40)]
+    with stack.client() as client:
+        for name in names:
+            client.define(Topic(name, TopicKind.PRIORITY, slots=1))
+        page = open_page("/workers/")
+        expect(row(page, "worker-1")).to_contain_text("parcels 4 v1")
+        _, versions, _ = json.loads(row(page, "worker-1").get_attribute("data-key"))
+        assert versions == [1]
+        name = row(page, "worker-1").locator("th strong")
+        name.evaluate("(element) => (element.marked = true)")
+        drawn = row(page, "worker-1").get_attribute("data-key") or ""
+        expect(row(page, "worker-1")).not_to_have_attribute("data-key", drawn, timeout=MOVED_MS)
+        assert name.evaluate("(element) => element.marked"), "only cells in which something changed are drawn again"
+        control = Control(client)
+        for name in names:
+            control.delete_topic(name, force=True)
 
 
 def test_a_worker_is_drained_and_undrained(stack: Stack, open_page: Callable[..., Page]) -> None:

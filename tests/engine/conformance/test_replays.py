@@ -262,3 +262,35 @@ async def test_a_stream_has_one_batch_of_a_slot_under_way(bench: Bench, proxy: T
     sent = await bench.q.send_many("work", [PriorityMessage(f"{n:05}", 20) for n in range(5_000)])
     assert sum(sent) == 5_000
     assert 0 < sent.unsure <= BATCH_MAX
+
+
+async def test_what_was_answered_on_a_line_that_breaks_again_and_again_is_not_asked_again(
+    bench: Bench, proxy: TcpProxy
+) -> None:
+    """So many calls as no line lives long enough for end all the same."""
+    await bench.topic(name="wide", slots=1_024)
+    messages = [PriorityMessage(str(n), 20) for n in range(2_000)]
+    proxy.cut()
+    proxy.break_after(2_500)
+    if hasattr(bench.q, "_target"):
+        sent = sum(await bench.q.send_many("wide", messages))
+    else:
+        sent = len(await asyncio.gather(*(bench.q.send("wide", each) for each in messages)))
+    proxy.break_after(None)
+    assert sent == 2_000
+    assert len(await bench.drain("wide")) == 2_000
+    await bench.control.delete_topic("wide", force=True)
+
+
+async def test_a_script_that_a_server_forgot_goes_there_once(bench: Bench) -> None:
+    """Its text is 44 kB, however many calls wait for it."""
+    await bench.topic(name="wide", slots=128)
+    bench.raw.script_flush()
+    bench.raw.config_resetstat()
+    if hasattr(bench.q, "_target"):
+        await bench.q.send_many("wide", [PriorityMessage(str(n), 20) for n in range(1_000)])
+    else:
+        await asyncio.gather(*(bench.q.send("wide", PriorityMessage(str(n), 20)) for n in range(1_000)))
+    assert bench.raw.info("commandstats")["cmdstat_eval"]["calls"] == 1
+    assert len(await bench.drain("wide")) == 1_000
+    await bench.control.delete_topic("wide", force=True)

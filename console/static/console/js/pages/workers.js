@@ -1,6 +1,6 @@
 // The workers: what each does, how it stands with ZooKeeper, who owns how much, and what happened lately.
 import { param } from "../core/address.js";
-import { byId, h, headRow, icon, replace, setClass } from "../core/dom.js";
+import { byId, h, headRow, icon, replace, setClass, setText } from "../core/dom.js";
 import { count, dateTime, duration, NONE, rate, relative } from "../core/format.js";
 import { shortcut } from "../core/keys.js";
 import { Live } from "../core/live.js";
@@ -146,7 +146,8 @@ function render() {
       rows.get(name).remove();
       rows.delete(name);
     }
-  for (const worker of frame.workers) showWorker(frame, worker);
+  const newest = new Map(frame.topics.map(({ name, version }) => [name, version]));
+  for (const worker of frame.workers) showWorker(frame, newest, worker);
   showSought();
   showPins(frame);
   timeline.update(frame.events);
@@ -161,11 +162,17 @@ function showSought() {
   row.scrollIntoView({ block: "center" });
 }
 
-/** A row is drawn again only when something in it changed, so that its buttons keep their focus. */
-function showWorker(/** @type {Live.Fleet} */ frame, /** @type {Live.FleetWorker} */ worker) {
-  const newest = frame.topics.map((topic) => topic.version);
+/**
+ * A row is drawn again only when something in it changed, so that its buttons keep their focus. Of thousands of topics
+ * only its own are looked at, or a fleet of a thousand workers holds the page up for seconds, every second.
+ *
+ * @param {Live.Fleet} frame
+ * @param {Map<string, number>} newest Each topic's version.
+ * @param {Live.FleetWorker} worker
+ */
+function showWorker(frame, newest, worker) {
   const minute = Math.floor((frame.at_ms - worker.started_ms) / 10_000); // it tells how long ago things were
-  const key = JSON.stringify([worker, newest, minute]);
+  const key = JSON.stringify([worker, Object.keys(worker.topics).map((name) => newest.get(name)), minute]);
   let row = rows.get(worker.name);
   if (row?.dataset.key === key) return;
   if (!row) {
@@ -185,7 +192,7 @@ function showWorker(/** @type {Live.Fleet} */ frame, /** @type {Live.FleetWorker
   // What a silent one said last is not how it is: somebody else may have its slots, and what it had in flight.
   const silent = worker.state === "lost";
   const mood = silent ? "critical" : worker.drained || worker.state === "stopping" ? "paused" : "good";
-  replace(
+  redraw(
     name,
     h("strong", {}, worker.name),
     " ",
@@ -213,7 +220,7 @@ function showWorker(/** @type {Live.Fleet} */ frame, /** @type {Live.FleetWorker
         )
       : null,
   );
-  replace(
+  redraw(
     session,
     silent ? NONE : (SESSIONS[worker.session] ?? worker.session),
     silent || worker.session === "shared"
@@ -225,25 +232,25 @@ function showWorker(/** @type {Live.Fleet} */ frame, /** @type {Live.FleetWorker
         ),
   );
   setClass(session, "rc-bad", !silent && (worker.session === "suspended" || worker.session === "lost"));
-  replace(
+  redraw(
     slots,
     Object.entries(worker.topics).map(([topic, number]) =>
       h(
         "div",
         {},
         h("a", { class: "rc-link", href: topicAddress(topic, "slots") }, topic),
-        silent ? null : [` ${count(number)} `, followed(frame, worker, topic)],
+        silent ? null : [` ${count(number)} `, followed(newest, worker, topic)],
         worker.at_most_once?.includes(topic) ? [" ", atMostOnce()] : null,
         silent ? null : [" ", slowed(worker.turns?.[topic])],
       ),
     ),
   );
-  replace(inFlight, count(silent ? null : worker.in_flight));
-  replace(perSecond, rate(silent ? null : worker.done_per_s));
-  replace(done, count(worker.done));
-  replace(failed, count(worker.failed));
-  replace(stale, count(worker.stale));
-  replace(started, h("time", { title: dateTime(worker.started_ms) }, relative(worker.started_ms, frame.at_ms)));
+  setText(inFlight, count(silent ? null : worker.in_flight));
+  setText(perSecond, rate(silent ? null : worker.done_per_s));
+  setText(done, count(worker.done));
+  setText(failed, count(worker.failed));
+  setText(stale, count(worker.stale));
+  redraw(started, h("time", { title: dateTime(worker.started_ms) }, relative(worker.started_ms, frame.at_ms)));
   if (actions.dataset.drained !== String(worker.drained) || !actions.firstChild) {
     actions.dataset.drained = String(worker.drained);
     const serial = worker.session !== "shared";
@@ -264,18 +271,30 @@ function showWorker(/** @type {Live.Fleet} */ frame, /** @type {Live.FleetWorker
   }
 }
 
+/**
+ * What a cell shows, drawn only when it is something else. The frame of the page looks, in all that came, for each that
+ * went: of a thousand rows drawn anew that takes seconds.
+ *
+ * @param {Element} cell
+ * @param {...any} children
+ */
+function redraw(cell, ...children) {
+  const made = h("td", {}, ...children);
+  if (made.innerHTML !== cell.innerHTML) replace(cell, ...made.childNodes);
+}
+
 /** The version of the definition it works by; marked where that is not the newest. */
 function followed(
-  /** @type {Live.Fleet} */ frame,
+  /** @type {Map<string, number>} */ newest,
   /** @type {Live.FleetWorker} */ worker,
   /** @type {string} */ topic,
 ) {
   const version = worker.versions[topic];
   if (version === undefined) return null;
-  const newest = frame.topics.find((each) => each.name === topic)?.version ?? version;
+  const last = newest.get(topic) ?? version;
   const title = gettext("Version of the definition that it follows");
-  if (version === newest) return h("span", { class: "rc-muted", title }, `v${version}`);
-  const words = fill(gettext("follows v%(old)s, newest is v%(new)s"), { old: version, new: newest });
+  if (version === last) return h("span", { class: "rc-muted", title }, `v${version}`);
+  const words = fill(gettext("follows v%(old)s, newest is v%(new)s"), { old: version, new: last });
   return h("span", { class: "rc-tag rc-tag-warn", title }, words);
 }
 
