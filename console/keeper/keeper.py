@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import logging
 import os
 import socket
@@ -48,6 +49,7 @@ class Keeper:
         """
 
         async def lead(term: Term) -> None:
+            gc.collect()  # of the term before, whose tasks and connections hold each other
             errors = ErrorLog()
             await refuse_other_console(self._engines[0], self.keys)
             self._tell(True)

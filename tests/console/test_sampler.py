@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import json
+import logging
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
@@ -24,6 +26,7 @@ from console.snapshots.store import LiveKeys
 from rmq_core import Topic, TopicKind
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.embedded.redis_binary import redis_servers
+from rmq_core.protocol.scripts import one
 from tests.console.conftest import Queue
 from tests.support.console_options import set_options
 from tests.support.waiting import wait_until_async
@@ -247,6 +250,31 @@ async def test_a_standby_takes_over_when_the_active_keeper_stops(queue: Queue, s
             return queue.client.run(store.read_frame(keys.overview)) != before
 
         await wait_until_async(sampled, what="the standby samples")
+
+
+@pytest.mark.django_db(transaction=True, serialized_rollback=True)
+@pytest.mark.usefixtures("roles_come_back")
+async def test_a_keeper_that_loses_its_lead_keeps_nothing_of_the_term_before(
+    queue: Queue, settings: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    set_options(settings, SAMPLE_INTERVAL_MS=200)
+    caplog.set_level(logging.INFO, "console.keeper")
+    queue.topic()
+    keeper, (lease, _) = Keeper(), queue.client.keyspace.election("keeper")
+    gc.disable()  # Python looks for circles after so many new objects; between terms there are few
+    try:
+        async with running(keeper):
+            for lost in range(4):
+                await wait_until_async(
+                    lambda terms=lost: caplog.text.count("no longer active") == terms and keeper.active,
+                    timeout_s=60,
+                    what="the keeper leads",
+                )
+                if lost < 3:
+                    queue.client.run(one(("DEL", lease), bool))
+            assert sum(isinstance(each, Sampling) for each in gc.get_objects()) == 1
+    finally:
+        gc.enable()
 
 
 async def test_the_keeper_goes_on_when_redis_comes_back(settings: Any, caplog: pytest.LogCaptureFixture) -> None:

@@ -105,8 +105,9 @@ def judge(judged: Judged, snapshot: DataFrame, history: History) -> None:
     slots = accounts.slots(kept.put("accounts", every))
     forks = small(history.session, state.forks() if state else [], gaps.FORKS)
     defined_as = small(history.session, _defined(judged), gaps.DEFINED)
-    holes = gaps.holes(slots, slot_ledgers, judged.readers, judged.reached, defined_as)
-    holes = kept.keep("holes", gaps.forked(lively, holes, forks))
+    holes = kept.keep("holes", gaps.holes(slots, slot_ledgers, judged.readers, judged.reached, defined_as))
+    if kept.has_rows("holes"):  # else what tells some of them from others need not be planned
+        holes = kept.put("holes", kept.keep("forked_holes", gaps.forked(lively, holes, forks)))
     whole = kept.keep(
         "whole",
         slots.where("complete")

@@ -247,7 +247,8 @@ do
     local returned, bodies, suspects_next, size, cut = {}, {}, false, 0, false
     local entries, numbers, before_them = {}, false, 0
     if redis.call('EXISTS', STORE) == 1 then
-      returned, suspects_next = before_suspects(free_ones(alone and SUSPECTS_AHEAD or limit), alone)
+      local ahead = alone and redis.call('EXISTS', SUSPECT) == 1
+      returned, suspects_next = before_suspects(free_ones(ahead and SUSPECTS_AHEAD or limit), alone)
       if alone then
         returned = {returned[1], returned[2]}
       end

@@ -123,15 +123,12 @@ do
   -- What was in flight when a process died is handed out alone: who takes several gets what stands before the first of
   -- these. Returns the candidates to take, and whether one that must be taken alone comes next.
   local function before_suspects(candidates, alone)
-    if redis.call('EXISTS', SUSPECT) == 0 then
+    if #candidates == 0 then
       return candidates, false
     end
     local ids = {}
     for i = 1, #candidates, 2 do
       ids[#ids + 1] = candidates[i]
-    end
-    if #ids == 0 then
-      return candidates, false
     end
     local suspected = redis.call('HMGET', SUSPECT, unpack(ids))
     local taken, more = {}, false
@@ -176,10 +173,12 @@ do
   -- ready were left for their size.
   local function next_ones(limit, alone, floor, bytes, in_flight)
     local found, is_top, is_bottom, suspects_next
+    local some_suspected = redis.call('EXISTS', SUSPECT) == 1
+    limit = alone and 1 or limit
     if TIMED then
-      local wanted = alone and SUSPECTS_AHEAD or limit
+      local wanted = alone and some_suspected and SUSPECTS_AHEAD or limit
       found, is_bottom = unblocked('ZRANGEBYSCORE', '-inf', '(' .. ms_text(now + 1), wanted, in_flight)
-    elseif alone then
+    elseif alone and some_suspected then
       found = by_priority(1, in_flight, floor)
       for _, each in ipairs(#found == 0 and found or unblocked('ZREVRANGEBYSCORE', '+inf', '-inf', SUSPECTS_AHEAD, in_flight)) do
         found[#found + 1] = each
@@ -187,10 +186,12 @@ do
     else
       found, is_top = by_priority(limit, in_flight, floor)
     end
-    found, suspects_next = before_suspects(found, alone)
-    if alone then
-      for i = #found, 3, -1 do
-        found[i] = nil
+    if some_suspected then
+      found, suspects_next = before_suspects(found, alone)
+      if alone then
+        for i = #found, 3, -1 do
+          found[i] = nil
+        end
       end
     end
     local bodies, cut = {}, false
