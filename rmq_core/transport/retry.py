@@ -22,6 +22,7 @@ from redis.exceptions import (
     MasterDownError,
     ReadOnlyError,
     RedisClusterException,
+    RedisError,
     ResponseError,
     TryAgainError,
 )
@@ -68,6 +69,16 @@ def pauses(budget_s: float) -> Iterator[float]:
     while time.monotonic() < deadline:
         yield pause * random.uniform(0.5, 1.0)
         pause = min(pause * 2, 1.0)
+
+
+def pause(tries: Iterator[float], error: Exception) -> float:
+    """How long (s) until another try. Raises what the error means where there is none."""
+    if not transient(error):
+        raise (refused(error) if isinstance(error, (RedisError, RedisClusterException)) else error) from error
+    pause_s = next(tries, None)
+    if pause_s is None:
+        raise lost(error) from error
+    return pause_s
 
 
 def transient(error: object) -> bool:

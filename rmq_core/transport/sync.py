@@ -27,9 +27,8 @@ from rmq_core.transport.retry import (
     command,
     first_error,
     healthy,
-    lost,
+    pause,
     pauses,
-    refused,
     reply_or_error,
     scripted,
     transient,
@@ -92,7 +91,7 @@ class Connection:
             try:
                 return act()
             except Exception as error:
-                _pause(tries, error)
+                time.sleep(pause(tries, error))
 
     def interrupted(self, error: BaseException) -> None:
         """Whatever was under way in redis-py when a Ctrl-C came must not be used again."""
@@ -161,7 +160,7 @@ class Connection:
                 return job.replies
             if job.trouble is not None:
                 try:
-                    _pause(tries, job.trouble)
+                    time.sleep(pause(tries, job.trouble))
                 except Exception as error:
                     if job.for_ms is None:
                         raise
@@ -270,7 +269,7 @@ class Connection:
             if trouble is None:
                 return replies
             replies.reordered = True
-            _pause(tries, trouble)
+            time.sleep(pause(tries, trouble))
 
     def _execute(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
         if len(commands) == 1:
@@ -295,15 +294,3 @@ class Connection:
                 client.close()
             self._nodes.clear()
             self._client = None
-
-
-def _pause(tries: Iterator[float], error: Exception) -> None:
-    """Waits until it is time for another try. Raises what the error means where there is none."""
-    if not transient(error):
-        raise (
-            refused(error) if isinstance(error, (redis.RedisError, redis.RedisClusterException)) else error
-        ) from error
-    pause = next(tries, None)
-    if pause is None:
-        raise lost(error) from error
-    time.sleep(pause)

@@ -15,7 +15,7 @@ import pytest
 from rmq_core import AsyncControl, AsyncInspector, AsyncRMQ, FixedTimeMessage, PriorityMessage, Topic, TopicKind
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.errors import ConnectionLost, DueInThePast
-from rmq_core.transport import aio
+from rmq_core.transport import aio_scripts
 from tests.support.proxy import TcpProxy
 from tests.support.waiting import wait_until_async
 
@@ -39,17 +39,17 @@ async def rmq(proxy: TcpProxy, redis_server: EmbeddedRedis, namespace: str) -> A
 def behind(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many calls stood in what was written while something else was under way."""
     seen: list[int] = []
-    answered = aio.AsyncConnection._answered
+    answered = aio_scripts.AsyncScripts._answered
 
-    async def watched(self: aio.AsyncConnection, replies: list[Any], write: Any) -> bool:
+    async def watched(self: aio_scripts.AsyncScripts, replies: list[Any], write: Any) -> None:
         async def noted(packed: Any) -> None:
             if len(self._under_way) > 1:
                 seen.append(packed.commands)
             await write(packed)
 
-        return await answered(self, replies, noted)
+        await answered(self, replies, noted)
 
-    monkeypatch.setattr(aio.AsyncConnection, "_answered", watched)
+    monkeypatch.setattr(aio_scripts.AsyncScripts, "_answered", watched)
     return seen
 
 
@@ -134,7 +134,7 @@ async def test_a_loop_that_stood_still_reads_no_answer_of_another(
     rmq: AsyncRMQ, behind: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The connection would be asked whether it lives, and somebody's reply taken for its answer."""
-    monkeypatch.setattr(aio, "TOGETHER_S", 60.0)
+    monkeypatch.setattr(aio_scripts, "TOGETHER_S", 60.0)
 
     async def stands(number: int) -> None:
         for i in range(EACH):
@@ -152,23 +152,23 @@ async def test_a_connection_that_was_closed_is_not_made_anew_in_between(
     rmq: AsyncRMQ, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The replies of the new one would be taken for those that were awaited on the old one."""
-    answered, closed = aio.AsyncConnection._answered, []
+    answered, closed = aio_scripts.AsyncScripts._answered, []
 
-    async def closes(self: aio.AsyncConnection, replies: list[Any], write: Any) -> bool:
+    async def closes(self: aio_scripts.AsyncScripts, replies: list[Any], write: Any) -> None:
         async def closing(packed: Any) -> None:
             if len(self._under_way) > 1 and len(closed) < 3:
                 closed.append(packed)
-                await self.client.connection_pool.disconnect()
+                await self._servers.client.connection_pool.disconnect()
             await write(packed)
 
-        return await answered(self, replies, closing)
+        await answered(self, replies, closing)
 
     async def first(number: int) -> None:
         for i in range(EACH):
             assert (await rmq.send("here", PriorityMessage(f"{number}-{i}", 20))).merged is not True
             assert (await rmq.send("here", PriorityMessage(f"{number}-{i}", 20))).merged is not False
 
-    monkeypatch.setattr(aio.AsyncConnection, "_answered", closes)
+    monkeypatch.setattr(aio_scripts.AsyncScripts, "_answered", closes)
     await asyncio.gather(*(first(number) for number in range(MANY)))
     assert len(closed) == 3
     assert await waiting(rmq) == MANY * EACH
@@ -178,7 +178,7 @@ async def test_closing_tells_both_halves(proxy: TcpProxy, redis_server: Embedded
     async with AsyncRMQ(proxy.url(redis_server.url), namespace) as rmq:
         await rmq.define(Topic("here", TopicKind.PRIORITY, slots=4))
         tasks = [asyncio.create_task(for_ever(rmq, number)) for number in range(MANY)]
-        await wait_until_async(lambda: len(rmq.connection._under_way) == 2, what="both halves to be under way")
+        await wait_until_async(lambda: len(rmq.connection._scripts._under_way) == 2, what="both halves to be under way")
         proxy.stall()
         await rmq.connection.close()
         found = await asyncio.gather(*tasks, return_exceptions=True)

@@ -13,7 +13,7 @@ import redis.asyncio as redis_async
 from rmq_core import AsyncControl, AsyncRMQ, PriorityMessage, Topic, TopicKind
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.errors import ConnectionLost
-from rmq_core.transport import aio
+from rmq_core.transport import aio_scripts
 from tests.support.proxy import TcpProxy
 from tests.support.waiting import wait_until_async
 
@@ -51,19 +51,19 @@ async def test_a_line_that_is_cut_between_the_halves_forgets_none(
     rmq: AsyncRMQ, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The second half had its replies already when what the first half asked for could not be written."""
-    answered = aio.AsyncConnection._answered
+    answered = aio_scripts.AsyncScripts._answered
     cut: list[Any] = []
 
-    async def cuts(self: aio.AsyncConnection, replies: list[Any], write: Any) -> bool:
+    async def cuts(self: aio_scripts.AsyncScripts, replies: list[Any], write: Any) -> None:
         async def cutting(packed: Any) -> None:
             if len(self._under_way) == 1 and packed.commands == MANY // 2 and len(cut) < 3:
                 cut.append(packed)
                 raise redis.ConnectionError("cut")
             await write(packed)
 
-        return await answered(self, replies, cutting)
+        await answered(self, replies, cutting)
 
-    monkeypatch.setattr(aio.AsyncConnection, "_answered", cuts)
+    monkeypatch.setattr(aio_scripts.AsyncScripts, "_answered", cuts)
     assert await told([asyncio.create_task(sender(rmq, number)) for number in range(MANY)]) == {type(None)}
     assert len(cut) == 3
 
@@ -88,7 +88,7 @@ async def test_who_asks_again_while_the_client_is_closed_has_replies_of_its_own(
     tasks = [asyncio.create_task(twice(number)) for number in range(MANY)]
     late: list[asyncio.Task[None]] = []
     for _ in range(20):
-        await wait_until_async(lambda: len(rmq.connection._under_way) == 2, what="both halves to be under way")
+        await wait_until_async(lambda: len(rmq.connection._scripts._under_way) == 2, what="both halves to be under way")
         await rmq.connection.close()
         late += [asyncio.create_task(twice(-number)) for number in range(10)]
     ended.set()
@@ -98,7 +98,7 @@ async def test_who_asks_again_while_the_client_is_closed_has_replies_of_its_own(
 async def test_closing_tells_those_whose_line_has_not_begun(rmq: AsyncRMQ) -> None:
     tasks = [asyncio.create_task(rmq.send("here", PriorityMessage(f"{number}", 20))) for number in range(MANY)]
     await asyncio.sleep(0)
-    assert len(rmq.connection._pending) == MANY
+    assert len(rmq.connection._scripts._pending) == MANY
     await rmq.connection.close()
     assert await told(tasks) == {ConnectionLost}
 
@@ -111,7 +111,7 @@ async def test_closing_tells_those_who_read(rmq: AsyncRMQ, proxy: TcpProxy) -> N
     await rmq.connection.close()
     proxy.flow()
     assert await told(tasks) == {ConnectionLost}
-    assert rmq.connection._client is None
+    assert rmq.connection._servers.opened is None
 
 
 async def test_closing_tells_those_whose_script_is_being_taught(
@@ -120,7 +120,7 @@ async def test_closing_tells_those_whose_script_is_being_taught(
     """Also those who were written behind others: the first ones had their answers."""
 
     tasks = [asyncio.create_task(for_ever(rmq, number)) for number in range(MANY)]
-    await wait_until_async(lambda: len(rmq.connection._under_way) == 2, what="both halves to be under way")
+    await wait_until_async(lambda: len(rmq.connection._scripts._under_way) == 2, what="both halves to be under way")
     proxy.stall_at(b"EVAL\r\n")
     with redis_server.client() as client:
         client.script_flush()
@@ -139,9 +139,9 @@ def test_what_an_ended_loop_leaves_behind_harms_nobody_in_the_next(
     async def left() -> list[asyncio.Task[Any]]:
         await rmq.define(Topic("here", TopicKind.PRIORITY, slots=4))
         tasks = [asyncio.create_task(for_ever(rmq, number)) for number in range(MANY)]
-        await wait_until_async(lambda: len(rmq.connection._under_way) == 2, what="both halves to be under way")
+        await wait_until_async(lambda: len(rmq.connection._scripts._under_way) == 2, what="both halves to be under way")
         proxy.stall()
-        await wait_until_async(lambda: len(rmq.connection._under_way) == 2, what="both halves to wait")
+        await wait_until_async(lambda: len(rmq.connection._scripts._under_way) == 2, what="both halves to wait")
         for _ in range(20):  # they have been written by then
             await asyncio.sleep(0)
         return tasks
@@ -149,7 +149,7 @@ def test_what_an_ended_loop_leaves_behind_harms_nobody_in_the_next(
     async def next_loop() -> None:
         tasks = [asyncio.create_task(sender(rmq, number)) for number in range(MANY)]
         await asyncio.sleep(0)  # it is the next loop's from here on
-        await wait_until_async(lambda: len(rmq.connection._under_way) == 2, what="both halves to be under way")
+        await wait_until_async(lambda: len(rmq.connection._scripts._under_way) == 2, what="both halves to be under way")
         flusher.get_coro().close()
         assert await told(tasks) == {type(None)}
         await AsyncControl(rmq).delete_topic("here", force=True)
@@ -157,7 +157,7 @@ def test_what_an_ended_loop_leaves_behind_harms_nobody_in_the_next(
 
     former = asyncio.new_event_loop()
     tasks = former.run_until_complete(left())
-    flusher: Any = rmq.connection._flusher
+    flusher: Any = rmq.connection._scripts._flusher
     former.close()
     proxy.flow()
     asyncio.run(next_loop())
