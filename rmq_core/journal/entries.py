@@ -25,31 +25,14 @@ import json
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-import msgpack
-
-from rmq_core.model import formats
+from rmq_core.errors import InvalidMessage
+from rmq_core.journal.opening import PLACES, bodies_of, clamped, failures_of, opened, pairs_of
 from rmq_core.model.bodies import decode_body
 from rmq_core.model.entry_form import BASIS, from_body
-from rmq_core.model.formats import JOURNAL, JOURNAL_FIELD
 from rmq_core.model.holds import HELD_FROM
 from rmq_core.model.scores import RETRIED_MAX, SHIFT, due_of, exact, priority_of
-from rmq_core.model.text import shown
+from rmq_core.model.scores import failures_of as retried
 from rmq_core.model.topic import Topic
-
-PLACES = {
-    "n": "new",
-    "s": "store",
-    "r": "retry",
-    "p": "prepare",
-    "d": "dead",
-    "t": "trash",
-    "-": "gone",
-}
-"""What the letters of a route stand for; the queues by the names of their keys."""
-_ROUTES = {f"{origin}{target}".encode() for origin in PLACES for target in PLACES}
-_DETAILS = {int, float, bytes, list}
-NUMBER_DIGITS = 16
-"""Of running numbers, at most: Lua counts exactly no farther."""
 
 EVENTS = (
     *("sent", "merged", "taken", "acked", "retried", "expired", "died", "cancelled", "rescheduled", "requeued"),
@@ -111,49 +94,7 @@ class Transition(NamedTuple):
 def decode(topic: Topic, slot: int, entry_id: bytes | str, fields: Any) -> list[Transition]:
     """The transitions of one entry; none of one that the engine has not written. ``fields``: as the server replies them
     (a flat list) or a mapping."""
-    return list(_transitions(topic, slot, _text(entry_id), _pairs(fields)))
-
-
-def check_format(topic: str, slot: int, fields: dict[bytes, bytes]) -> None:
-    """Raises `UnknownFormat` for an entry of a later format, whose content stands under another name."""
-    if JOURNAL_FIELD not in fields:
-        found = ", ".join(sorted(shown(name, 20) for name in fields)) or "nothing"
-        formats.check(f"the journal of topic {topic!r}, slot {slot}, whose entries hold {found},", "unknown", JOURNAL)
-
-
-def number_of(fields: Any) -> int | None:
-    """The running number of an entry; None: it bears none, so the engine has not written it."""
-    text = _pairs(fields).get(b"n", b"")
-    return int(text) if len(text) <= NUMBER_DIGITS and text.isdigit() else None
-
-
-def opened(topic: str, slot: int, fields: Any) -> tuple[int, list[Any]] | None:
-    """The running number of an entry, and what it says: ``[now_ms, group, …]``. None: the engine has not written it,
-    and what somebody has added to a journal by hand says nothing of messages. Raises `UnknownFormat`."""
-    pairs = _pairs(fields)
-    if (n := number_of(pairs)) is None:
-        return None
-    check_format(topic, slot, pairs)
-    try:
-        values = msgpack.unpackb(pairs[JOURNAL_FIELD], raw=True, strict_map_key=False)
-    except (ValueError, TypeError, msgpack.UnpackException):
-        return None
-    is_ours = type(values) is list and values[1:] and type(values[0]) in (int, float)
-    return (n, values) if is_ours and all(map(_is_group, values[1:])) else None
-
-
-def _is_group(group: Any) -> bool:
-    return (
-        type(group) is list
-        and len(group) >= 3
-        and type(group[0]) is type(group[1]) is bytes
-        and group[0].isascii()
-        and group[1] in _ROUTES
-        and type(group[2]) is list
-        and not len(group[2]) % 2
-        and {*map(type, group[2][::2])} == {bytes}
-        and {*map(type, group[2][1::2])} <= _DETAILS
-    )
+    return list(_transitions(topic, slot, _text(entry_id), pairs_of(fields)))
 
 
 def _transitions(topic: Topic, slot: int, entry_id: str, fields: dict[bytes, bytes]) -> Iterator[Transition]:
@@ -166,7 +107,7 @@ def _transitions(topic: Topic, slot: int, entry_id: str, fields: dict[bytes, byt
     seq = 0
     for event_raw, route, items, *more in groups:
         event, origin, target = event_raw.decode(), PLACES[chr(route[0])], PLACES[chr(route[1])]
-        bodies = more[0] if more else None
+        bodies = bodies_of(more[0]) if more else None
         bases = dict(zip(more[1][::2], more[1][1::2], strict=True)) if len(more) > 1 else {}
         for i in range(0, len(items), 2):
             detail = items[i + 1]
@@ -174,10 +115,11 @@ def _transitions(topic: Topic, slot: int, entry_id: str, fields: dict[bytes, byt
             error = message = fingerprint = None
             worker: str | None = by or None
             if type(detail) is list:
-                detail, failures, *texts = detail
+                detail, failed, *texts = detail
+                failures = failures_of(failed)
                 fingerprint, error, message, own_worker = map(_unescaped, texts)
                 worker = own_worker or worker
-            value = detail if type(detail) is int else exact(detail)
+            value = clamped(detail if type(detail) is int else exact(detail or 0))
             score = receipt = due_ms = priority = None
             if topic.is_stream or event == "moved":
                 score = value if event in MARKS else None
@@ -185,7 +127,7 @@ def _transitions(topic: Topic, slot: int, entry_id: str, fields: dict[bytes, byt
                 if value or event != "merged":
                     score = value
                     if value <= RETRIED_MAX:
-                        failures = max(1, topic.max_retries - int(value) + 1) if failures is None else failures
+                        failures = retried(value, topic.max_retries) if failures is None else failures
                     elif timed:
                         due_ms = due_of(value)
                     else:
@@ -203,28 +145,28 @@ def _transitions(topic: Topic, slot: int, entry_id: str, fields: dict[bytes, byt
                 receipt = int(value)
             elif event == "began":
                 score = value
-            body = bodies[i >> 1] if bodies else None
+            body = bodies.get(i // 2 + 1) if bodies else None
             yield Transition(
                 name, slot, entry_id, n, seq, at_ms, event, items[i], origin, target, score, receipt, due_ms, priority,
-                failures, error, message, fingerprint, worker, None if body is False else body,
+                failures, error, message, fingerprint, worker, body,
                 host or None, _basis(topic, body) if body else bases.get(i // 2 + 1),
             )  # fmt: skip
             seq += 1
 
 
 def _basis(topic: Topic, body: bytes) -> bytes | None:
-    if topic.is_stream:
-        pairs = from_body(body)
-        return dict(zip(pairs[::2], pairs[1::2], strict=True)).get(BASIS)
-    return decode_body(body).basis
+    """What a body says; nothing where it cannot be read, for somebody else wrote it."""
+    try:
+        if topic.is_stream:
+            pairs = from_body(body)
+            return dict(zip(pairs[::2], pairs[1::2], strict=True)).get(BASIS)
+        return decode_body(body).basis
+    except (InvalidMessage, ValueError, RecursionError):
+        return None
 
 
 def _text(value: bytes | str) -> str:
     return value.decode() if isinstance(value, bytes) else value
-
-
-def _pairs(fields: Any) -> dict[bytes, bytes]:
-    return fields if isinstance(fields, dict) else dict(zip(fields[::2], fields[1::2], strict=True))
 
 
 def _unescaped(raw: bytes) -> str:

@@ -15,7 +15,7 @@ from operator import itemgetter
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from rmq_core.errors import ConfigurationError
-from rmq_core.journal.entries import Transition, decode, number_of
+from rmq_core.journal.entries import Transition, decode
 from rmq_core.model.topic import Topic
 from rmq_core.protocol.keys import Keyspace
 from rmq_core.protocol.scripts import Call, Operation, batches, script
@@ -110,14 +110,14 @@ def _add(found: Read, topic: Topic, slot: int, start: Position, reply: list[Any]
     last_id, last_n = start
     known = written >= 0  # else somebody has spoiled it, and nothing is written until that is corrected
     for entry_id, fields in entries:
-        n, transitions = number_of(fields), decode(topic, slot, entry_id, fields)
-        if n is None or not transitions:
+        transitions = decode(topic, slot, entry_id, fields)
+        if not transitions:
             last_id = entry_id.decode()
             log.warning(
                 "the journal of topic %s, slot %d: entry %s is none of ours: left out", topic.name, slot, last_id
             )
             continue
-        at_ms = transitions[0].at_ms
+        n, at_ms = transitions[0].n, transitions[0].at_ms
         if n != last_n + 1:
             reason: GapReason = "missing" if n > last_n else "restarted"
             found.gaps.append(Gap(topic.name, slot, last_n, n, at_ms, reason))

@@ -14,6 +14,8 @@ from rmq_core.protocol.keys import Keyspace
 from rmq_core.protocol.scripts import Call, Each, Operation, batches, script
 
 SLOTS_AT_ONCE = 64
+LAST_PART = 2**64 - 1
+"""Of both parts of an id; behind it comes nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +104,7 @@ def _parts(entry_id: str) -> tuple[int, int]:
 
 def _next_id(entry_id: str | None) -> str:
     ms, sequence = _parts(entry_id or START.id)
-    return f"{ms}-{sequence + 1}"
+    return f"{ms}-{sequence + 1}" if sequence < LAST_PART else f"{min(ms + 1, LAST_PART)}-0"
 
 
 def state(keyspace: Keyspace, topic: Topic) -> Operation[JournalState]:

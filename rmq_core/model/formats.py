@@ -4,7 +4,8 @@ Whoever changes a form so that this release would misread it raises its number. 
 
 - **namespace**: a key of its own (`Keyspace.format`), compared by every read and change of a definition; and where it
   is not 1, ``f<number> `` before the shape that slots are marked with, which every script compares.
-- **journal**: the name of an entry's field; that of format 1 is ``v``.
+- **journal**: the name of an entry's field; that of format 1 is ``v``, those of later ones are letters and a digit
+  (``v2``): any other that stands beside a running number, somebody has added by hand.
 - **archive**: the field ``format`` of the notes beside the events.
 """
 

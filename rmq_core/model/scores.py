@@ -114,9 +114,10 @@ def retries_left(failures: int, max_retries: int) -> int | None:
 def failures_of(store_score: float, max_retries: int) -> int:
     """Inverse of `retries_left`; 0 for a message that never failed.
 
-    A definition whose ``max_retries`` was lowered meanwhile leaves larger scores behind: they count as one failure.
+    A definition whose ``max_retries`` was lowered meanwhile leaves larger scores behind: they count as one failure. One
+    that a person has written may be as low as it likes: it counts as all that a receipt has room for.
     """
-    return max(1, max_retries - int(store_score) + 1) if is_retried(store_score) else 0
+    return max(1, int(min(SHIFT - 1, max_retries - store_score + 1))) if is_retried(store_score) else 0
 
 
 def backoff(failures: int, base_ms: int, max_ms: int) -> int:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from rmq_core.errors import PipelineError
-from rmq_core.journal.entries import PLACES
+from rmq_core.journal.opening import PLACES
 from rmq_core.pipeline.archive_files import archive_files
 
 LONGEST_S = 3.0

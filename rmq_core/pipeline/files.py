@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from rmq_core.errors import PipelineError
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrameReader, SparkSession
 
 _WHOLE_WHEN_CLOSED = "fs.capability.outputstream.abortable"
 """Of object stores: until a file is closed nothing is there, or the one before. To rename would remove that first."""
@@ -54,6 +54,12 @@ def local(session: SparkSession, path: str) -> Path | None:
     if not is_local or found.is_absolute():
         return found if is_local else None
     return None if scheme else Path(_known(session)["folder"], found)
+
+
+def literally(session: SparkSession) -> DataFrameReader:
+    """Reads what is at paths, whatever letters they have: Spark would take ``[1]`` or ``?`` for a pattern, and find
+    what is beside them."""
+    return session.read.option("__globPaths__", "false")
 
 
 def _is_local_without_scheme(session: SparkSession) -> bool:

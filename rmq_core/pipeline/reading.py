@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from rmq_core.pipeline.archive.archived import Archive, without_deleted
-from rmq_core.pipeline.files import seen_here
+from rmq_core.pipeline.files import literally, seen_here
 from rmq_core.pipeline.findings import gaps
 from rmq_core.pipeline.history.replay import SLOT
 from rmq_core.pipeline.schemas import EVENTS, QUEUES, ddl
@@ -48,7 +48,7 @@ class StoredTables:
         """Computes and stores a table; gives it back as stored."""
         # Read once or twice and then gone: what packs quickly is quicker than what packs well.
         frame.write.mode("overwrite").option("compression", "snappy").parquet(f"{self.folder}/{name}")
-        return self.put(name, self.session.read.schema(frame.schema).parquet(f"{self.folder}/{name}"))
+        return self.put(name, literally(self.session).schema(frame.schema).parquet(f"{self.folder}/{name}"))
 
     def write_counted(self, name: str, frame: DataFrame) -> tuple[DataFrame, int]:
         """The same, and how many rows it has."""

@@ -101,17 +101,17 @@ class Slot:
         """Of the snapshot."""
         at_ms = self.clock + 1_000
 
-        def ledger(newest: str) -> bytes:
+        def ledger(newest_at: int) -> bytes:
             held = {name: len(ids) for name, ids in self.queues.items()}
             counters = {"sent": self.counted + self.gap, **(self.counters or {})}
             counters["sent"] += counters.get("acked", 0)
-            known = {"newest": newest, "journaled": self.n, "told": int(self.counters is not None), "corrected": 0}
+            told = int(self.counters is not None)
+            known = {"newest_at": newest_at, "journaled": self.n, "told": told, "corrected": 0}
             return json.dumps({**held, "counters": counters, **known}).encode()
 
         written = [] if self.forgotten else sorted({row["position"] for row in self.entries})
         before = written[: len(written) - self.read_after]
-        begin = f"{before[-1] >> SEQUENCE_BITS}-0" if before else ""
-        end = f"{written[-1] >> SEQUENCE_BITS}-0" if written else ""
+        begin, end = (some[-1] if some else -1 for some in (before, written))
         yield (self.topic, self.number, "begin", b"", None, ledger(begin), at_ms, None)
         for name, ids in self.queues.items():
             for id, score in ids.items():

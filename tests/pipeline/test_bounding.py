@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgpack
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,6 +15,7 @@ from rmq_core.pipeline.sources.offsets import Offsets, journal_key, offset_of
 from rmq_core.pipeline.sources.options import SourceOptions
 
 Entry = tuple[str, int]
+SENT = msgpack.packb([1, [b"sent", b"ns", [b"id", 5]]])
 
 
 class Journals:
@@ -30,7 +32,7 @@ class Journals:
         most = 2**80 if last == "+" else position_of(last)
         found = [each for each in self.journals[key] if least <= position_of(each[0]) <= most][:count]
         self.given += len(found)
-        return [(ident.encode(), {b"n": str(n).encode()}) for ident, n in found]
+        return [(ident.encode(), {b"n": str(n).encode(), b"v": SENT}) for ident, n in found]
 
 
 def journal(stretches: list[tuple[int, int, int]]) -> list[Entry]:

@@ -10,6 +10,7 @@ import msgpack
 import pytest
 
 from rmq_core import RMQ, PriorityMessage, Topic, TopicKind
+from rmq_core.errors import JournalFull
 from rmq_core.model.topic import Journal
 from rmq_core.pipeline.archive.archived import Archive
 from rmq_core.pipeline.jobs.archive import archive
@@ -17,7 +18,11 @@ from rmq_core.pipeline.jobs.reconcile import Inputs, reconcile
 from rmq_core.pipeline.restoring.arrivals import Arrivals, reached
 from rmq_core.pipeline.sources.options import SourceOptions
 
-FOREIGN: list[list[Any]] = [["x", "y"], ["n", "many", "v", msgpack.packb([1])], ["v", b"\xc1"], ["n", "", "v", b""]]
+FOREIGN: list[list[Any]] = [
+    *(["x", "y"], ["n", "many", "v", msgpack.packb([1])], ["v", b"\xc1"], ["n", "", "v", b""], ["n", "5", "x", "y"]),
+    ["n", "5", "v", msgpack.packb([1, [b"sent", b"ns", [b"id", b"five"]]])],
+    ["n", "999999", "v", b"\xc1"],
+]
 SLOTS = 2
 
 
@@ -51,6 +56,55 @@ def test_they_are_passed_over(spark: Any, client: RMQ, tmp_path: Path, most: int
     assert {event: events.count(event) for event in {*events} - {"began"}} == {"sent": 80, "taken": 60, "acked": 60}
     work(client, 80)
     summary = reconcile(spark, inputs)
+    assert (summary["counts"], summary["complete"]) == ({}, True)
+
+
+FAR = ["1764511011000000-5", f"{2**64 - 1}-{2**64 - 5_000}", "7258118400000-0", "soon"]
+
+
+@pytest.mark.parametrize(("ident", "most"), [*((ident, 0) for ident in FAR), (FAR[0], 110)])
+def test_ids_of_no_clock_are_read_in_their_order(
+    spark: Any, client: RMQ, tmp_path: Path, ident: str, most: int
+) -> None:
+    """Whatever follows such an entry comes behind it, for good."""
+    client.define(Topic("work", TopicKind.PRIORITY, slots=1, journal=Journal.FULL))
+    options = replace(SourceOptions(client.target.url, client.keyspace.namespace, ()), max_entries=most)
+    inputs = Inputs(options, str(tmp_path / "archive"), str(tmp_path / "reports"))
+    key = client.keyspace.slot("work", 0).journal
+    work(client, 0)
+    ((seconds, _),) = client.connection.run([("TIME",)])
+    soon = f"{int(seconds) * 1000 + 60_000}-{10**18}"
+    client.connection.run([("XADD", key, soon if ident == "soon" else ident, "x", "y")])
+    for n in range(150):
+        client.send("work", PriorityMessage(f"n{n}", priority=20))
+    archive(spark, options, str(inputs.archive))
+    assert client.connection.run([("XLEN", key)]) == [0]
+    work(client, 40)
+    summary = reconcile(spark, inputs)
+    assert (summary["counts"], summary["complete"]) == ({}, True)
+    archive(spark, options, str(inputs.archive))
+    events = [row.event for row in Archive(spark, str(inputs.archive)).read().select("event").collect()]
+    assert {event: events.count(event) for event in {*events} - {"began"}} == {"sent": 230, "taken": 60, "acked": 60}
+    assert client.connection.run([("XLEN", key)]) == [0]
+
+
+def test_entries_behind_all_of_ours_are_trimmed(spark: Any, client: RMQ, tmp_path: Path) -> None:
+    """Else they fill the journal, and once sends are refused nothing of ours comes behind them any more."""
+    client.define(Topic("work", TopicKind.PRIORITY, slots=1, journal=Journal.FULL, journal_max=1_000))
+    options = replace(SourceOptions(client.target.url, client.keyspace.namespace, ()), max_entries=3)
+    key, path = client.keyspace.slot("work", 0).journal, str(tmp_path / "archive")
+    for first in (0, 40):
+        work(client, first)
+        archive(spark, options, path)
+        client.connection.run([("XADD", key, "*", "x", "y")] * 1_000)
+        with pytest.raises(JournalFull):
+            work(client, 80)
+        assert archive(spark, options, path).trimmed == 1_000
+    work(client, 80)
+    archive(spark, options, path)
+    events = [row.event for row in Archive(spark, path).read().select("event").collect()]
+    assert events.count("sent") == 120
+    summary = reconcile(spark, Inputs(options, path, str(tmp_path / "reports")))
     assert (summary["counts"], summary["complete"]) == ({}, True)
 
 

@@ -28,7 +28,7 @@ from rmq_core.model.topic import Topic
 from rmq_core.pipeline.archive.checkpoint import read_offsets
 from rmq_core.pipeline.archive_files import LOOKS, lacks_checkpoint, without_checkpoint
 from rmq_core.pipeline.files import files as files_of
-from rmq_core.pipeline.files import folders, read_text, seen_here
+from rmq_core.pipeline.files import folders, literally, read_text, seen_here
 from rmq_core.pipeline.schemas import EVENTS, ddl
 from rmq_core.pipeline.sentences import sentence
 from rmq_core.pipeline.small import small
@@ -101,7 +101,7 @@ class Archive:
         if seen_here(self.session):
             return files_of(self.session, folder)
         try:
-            listed = self.session.read.format("binaryFile").load(folder).select("path").collect()
+            listed = literally(self.session).format("binaryFile").load(folder).select("path").collect()
         except AnalysisException as error:
             if "PATH_NOT_FOUND" in str(error) or "UNABLE_TO_INFER" in str(error):
                 return []
@@ -112,7 +112,7 @@ class Archive:
         """A small file of text; without a job of Spark where its file system can be seen from here."""
         if seen_here(self.session):
             return [line for line in (read_text(self.session, path) or "").split("\n") if line]
-        return [row.value for row in self.session.read.text(path).collect()]
+        return [row.value for row in literally(self.session).text(path).collect()]
 
     def last_committed(self) -> int | None:
         """The last batch that is whole; None before the first. Raises `PipelineError` where nobody knows."""
@@ -156,7 +156,7 @@ class Archive:
             if not self.files(self.compacted):
                 return []
             try:
-                return list(self.session.read.schema(NOTE).json(self.compacted).collect())
+                return list(literally(self.session).schema(NOTE).json(self.compacted).collect())
             except Exception as error:
                 # Several were made one just now (`notes`): what they said is in that.
                 if "FILE_NOT_EXIST" not in str(error) or look == LOOKS - 1:
@@ -173,7 +173,7 @@ class Archive:
         if last is None or paths == []:
             return self.session.createDataFrame([], ddl(EVENTS))
         several = [self.events] if paths is None else paths
-        frame = self.session.read.schema(schema).option("basePath", self.events).parquet(*several)
+        frame = literally(self.session).schema(schema).option("basePath", self.events).parquet(*several)
         plain = ~F.col("batch").contains("-")
         wanted = plain & (F.col("batch") <= batch_name(last))
         compactions = self.compactions()

@@ -12,7 +12,7 @@ from typing import Any
 from rmq_core.pipeline.archive.archived import NOTE, Archive, batch_name
 from rmq_core.pipeline.archive.worth import FOLDERS_MOST, Day, Folder
 from rmq_core.pipeline.durable import keep
-from rmq_core.pipeline.files import java_path, tree
+from rmq_core.pipeline.files import java_path, literally, tree
 from rmq_core.pipeline.schemas import EVENTS, ddl
 from rmq_core.pipeline.small import small
 from rmq_core.pipeline.unchanged import mark, reach
@@ -87,7 +87,7 @@ def _merge(kept: Archive, topic: str, date: str, batches: list[str], check: Call
     first, last = batches[0].partition("-")[0], batches[-1].rpartition("-")[2]
     merged = f"{first}-{last}"
     columns = tuple(each for each in EVENTS if each[0] not in {"topic", "date"})
-    frame = kept.session.read.schema(ddl(columns)).parquet(*(f"{folder}/batch={batch}" for batch in batches))
+    frame = literally(kept.session).schema(ddl(columns)).parquet(*(f"{folder}/batch={batch}" for batch in batches))
     check()  # it may have made the same folder
     ordered = frame.sortWithinPartitions("slot", "position", "seq")  # as many files as Spark reads it in parts
     ordered.write.mode("overwrite").option("maxRecordsPerFile", ROWS_PER_FILE).parquet(f"{folder}/batch={merged}")

@@ -7,6 +7,7 @@ from rmq_core.journal import reader, trimmer
 from rmq_core.journal.archives import ALL_ARCHIVES, is_archive, reader_as_written, reader_of
 from rmq_core.journal.reader import START, Position
 from rmq_core.model.topic import Topic
+from rmq_core.pipeline.sources.decoding import position_of
 from rmq_core.pipeline.sources.options import SourceOptions
 
 
@@ -34,9 +35,13 @@ def is_behind(options: SourceOptions, path: str, offsets: dict[str, dict[str, st
         for topic in options.journaled():
             ours = client.run(reader.positions(client.keyspace, topic)).get(reader_of(path)) or {}
             ends = _positions(topic, offsets.get(topic.name, {}))
-            if any(at.n > ends.get(slot, START).n and at.id > ends.get(slot, START).id for slot, at in ours.items()):
+            if any(_is_beyond(at, ends.get(slot, START)) for slot, at in ours.items()):
                 return True
     return False
+
+
+def _is_beyond(one: Position, other: Position) -> bool:
+    return one.n > other.n and position_of(one.id) > position_of(other.id)
 
 
 def move(options: SourceOptions, path: str, offsets: dict[str, dict[str, str]]) -> int:

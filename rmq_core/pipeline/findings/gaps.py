@@ -40,10 +40,11 @@ ADVICE = {
     "missing": "Neither the archive nor the journal has them: they were trimmed by hand before they were archived, lost"
     f" with a server, or with the archive, of which an older copy was put back. {_AFRESH}",
     "file": "The archive had them, and has them no more: files of it are gone or damaged. Bring them back from a"
-    " backup.",
+    " backup. Or somebody had deleted them from the middle of the journal before it was archived: nobody has these.",
     "slot": "The archive had this slot, and has nothing of it any more. Bring its files back from a backup.",
     "doubled": "The archive holds entries twice: somebody has copied folders of it. Take the copies away.",
-    "forked": "The server has lost the end of its journal, and gone on with the same numbers: messages that came at"
+    "forked": "The server has lost the end of its journal, and gone on with the same numbers (or somebody has added"
+    " entries of the journal to it again): messages that came at"
     " that time may be lost, or come twice. Restore puts nothing back here; what was there at a moment before, a"
     f" rehearsal shows (--into, --at). {_AFRESH}",
     "unmarked": "Somebody has taken away what the slot had counted, and with that how far its journal was: nobody knows"

@@ -16,7 +16,6 @@ from rmq_core.pipeline.findings.places import kind_of_misplaced, with_places
 from rmq_core.pipeline.history.replay import MESSAGE, SLOT, entry_of, evidence, ms_of
 from rmq_core.pipeline.schemas import COPIES
 from rmq_core.pipeline.small import small
-from rmq_core.pipeline.sources.decoding import SEQUENCE_BITS
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -103,9 +102,7 @@ def slot_ledgers(snapshot: DataFrame) -> DataFrame:
         gap = gap - number
 
     def position(edge: str) -> Column:
-        newest = F.get_json_object(edge, "$.newest")
-        ms, sequence = F.split(newest, "-")[0], F.split(newest, "-")[1]
-        return F.when(newest == "", -1).otherwise(F.shiftleft(ms.cast("long"), SEQUENCE_BITS) + sequence.cast("long"))
+        return F.get_json_object(edge, "$.newest_at").cast("long")
 
     return (
         snapshot.where(F.col("part").isin("begin", "end"))

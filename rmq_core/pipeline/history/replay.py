@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rmq_core.journal.entries import EVENTS as KNOWN
 from rmq_core.journal.entries import MARKS as OF_JOURNALS
-from rmq_core.journal.entries import PLACES
+from rmq_core.journal.opening import PLACES
 from rmq_core.pipeline.history.carried import Closing
 from rmq_core.pipeline.history.histories import judge
 from rmq_core.pipeline.history.in_order import Slots

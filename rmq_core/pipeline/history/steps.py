@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from rmq_core.journal.entries import EVENTS, PLACES
+from rmq_core.journal.entries import EVENTS
+from rmq_core.journal.opening import PLACES
 
 STEP_BITS, LETTER_BITS, FLAG_BITS = 10, 5, 16
 

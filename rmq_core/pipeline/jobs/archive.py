@@ -19,7 +19,7 @@ from rmq_core.pipeline.archive.archived import DIGITS, Archive, batch_name
 from rmq_core.pipeline.archive.batches import sweep, write_batches
 from rmq_core.pipeline.archive.compaction import compact
 from rmq_core.pipeline.archive.lock import LOST, ArchiveLock
-from rmq_core.pipeline.files import seen_here
+from rmq_core.pipeline.files import literally, seen_here
 from rmq_core.pipeline.jobs import retention
 from rmq_core.pipeline.jobs.begun_erasures import try_to_end
 from rmq_core.pipeline.progress import QUIET, Progress
@@ -289,7 +289,7 @@ def _written_behind(kept: Archive, before: int | None) -> dict[str, int]:
     last = kept.last_committed()
     if last is None or last == before:
         return {"rows": 0, "batches": 0}
-    events = kept.session.read.schema(f"{ddl(EVENTS)}, batch string").parquet(kept.events)
+    events = literally(kept.session).schema(f"{ddl(EVENTS)}, batch string").parquet(kept.events)
     new = (F.col("batch") <= batch_name(last)) & (F.col("batch") > batch_name(-1 if before is None else before))
     try:
         counts = events.where(new & ~F.col("batch").contains("-")).groupBy("batch").count().collect()

@@ -38,10 +38,10 @@ def forget(
     folders = [f"{reports}/{run}/findings" for run in runs if files.files(session, f"{reports}/{run}/findings")]
     if not folders:
         return
-    for run, name in _with_any(session.read.schema(FINDINGS).parquet(*folders), gone, tellers):
+    for run, name in _with_any(files.literally(session).schema(FINDINGS).parquet(*folders), gone, tellers):
         place, anew = f"{reports}/{run}/findings/{name}", f"{reports}/{run}/{BETWEEN}"
         # One task for one file, which is bounded (see `report.AT_ONCE`); the order among files stays.
-        bare = _bare(session.read.schema(FINDINGS).parquet(place), gone, tellers).coalesce(1)
+        bare = _bare(files.literally(session).schema(FINDINGS).parquet(place), gone, tellers).coalesce(1)
         bare.sortWithinPartitions(*report.ORDER).write.mode("overwrite").parquet(anew)
         (made,) = [each for each in files.files(session, anew) if each.endswith(".parquet")]
         files.replace(session, f"{anew}/{made}", place)

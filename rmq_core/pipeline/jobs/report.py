@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from rmq_core.errors import PipelineError
 from rmq_core.pipeline.files import folders as folders_of
-from rmq_core.pipeline.files import holding, read_text, remove, tree, write_text
+from rmq_core.pipeline.files import holding, literally, read_text, remove, tree, write_text
 from rmq_core.pipeline.sentences import sentence, text_of, was_interrupted
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def write_findings(findings: DataFrame, folder: str, count: int = 0) -> DataFram
     at most; above `AT_ONCE` they are to be stored already, for they are looked at twice."""
     ordered = by_range(findings, count).sortWithinPartitions(*ORDER)
     ordered.write.mode("overwrite").option("maxRecordsPerFile", 1_000_000).parquet(f"{folder}/findings")
-    return findings.sparkSession.read.schema(findings.schema).parquet(f"{folder}/findings")
+    return literally(findings.sparkSession).schema(findings.schema).parquet(f"{folder}/findings")
 
 
 def by_range(findings: DataFrame, count: int) -> DataFrame:
@@ -117,7 +117,7 @@ def _compared(
         folder = f"{reports}/{previous['run']}/findings"
         both = comparable(previous["inputs"], inputs)
         try:
-            old = session.read.schema(findings.schema).parquet(folder)
+            old = literally(session).schema(findings.schema).parquet(folder)
             return previous["run"], changes(old.where(both), findings.where(both))
         except Exception as error:
             if was_interrupted(error) or f"/{previous['run']}/findings" not in text_of(error):

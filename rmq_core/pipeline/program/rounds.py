@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from rmq_core.pipeline.archive import erasures
 from rmq_core.pipeline.archive.archived import Archive
-from rmq_core.pipeline.files import seen_here, write_text
+from rmq_core.pipeline.files import literally, seen_here, write_text
 from rmq_core.pipeline.jobs.look import Look, look
 from rmq_core.pipeline.jobs.reconcile import Inputs, reconcile
 from rmq_core.pipeline.jobs.report import SUMMARY, TABLES, name_of_run
@@ -128,7 +128,7 @@ class Rounds:
         if summary["findings"] > FINDINGS_MOST:
             return None
         folder = f"{inputs.reports}/{summary['run']}/findings"
-        return with_findings(self._session.read.schema(FINDINGS).parquet(folder))
+        return with_findings(literally(self._session).schema(FINDINGS).parquet(folder))
 
     def _inputs_now(self, inputs: Inputs) -> _Read | None:
         """None: not to be told, so nothing is the same."""

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from rmq_core.client.rmq import RMQ
 from rmq_core.errors import PipelineError
-from rmq_core.journal.entries import opened
+from rmq_core.journal.opening import opened
 from rmq_core.model.topic import Topic
 from rmq_core.pipeline.sources.ledgers import ledger_call, read_ledger
 from rmq_core.pipeline.sources.options import SourceOptions

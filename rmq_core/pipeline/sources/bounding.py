@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rmq_core.journal.entries import number_of as number_in
-from rmq_core.pipeline.sources.decoding import SEQUENCE_BITS, position_of
+from rmq_core.journal.opening import number_of as number_in
+from rmq_core.pipeline.sources.decoding import id_at, position_of
 from rmq_core.pipeline.sources.offsets import (
     START,
     Offsets,
+    between,
     first_of_each,
     id_of,
     journal_key,
@@ -52,8 +53,15 @@ class _Search:
 
     @property
     def is_over(self) -> bool:
-        near = self.found is not None and self.found[1] - self.before >= NEAR * self.share
-        return near or self.share <= COUNTED or self.low >= self.high
+        return self._has(NEAR * self.share) or self.share <= COUNTED or self.low >= self.high
+
+    @property
+    def is_far_enough(self) -> bool:
+        """Whether counting would not bring more."""
+        return self._has(min(self.share, COUNTED))
+
+    def _has(self, entries: float) -> bool:
+        return self.found is not None and self.found[1] - self.before >= entries
 
     def look(self, ident: str, number: int) -> None:
         """At the first entry behind the middle."""
@@ -73,9 +81,7 @@ def bounded(connection: Connection, options: SourceOptions, start: Offsets, move
         if position_of(end) > position_of(start.get(topic, {}).get(slot, START))
     ]
     news.sort(key=lambda each: position_of(each[0]))
-    ends = [(number_of(last), number_of(moved[topic][slot])) for last, topic, slot in news]
-    # Where numbers started again, the last one is how many there are at most.
-    ahead = [end - last if end > last else end for last, end in ends]
+    ahead = [between(last, moved[topic][slot]) for last, topic, slot in news]
     if not options.max_entries or sum(ahead) <= options.max_entries:
         return moved
     result: Offsets = {topic: dict(start.get(topic, {})) for topic in moved}
@@ -90,7 +96,7 @@ def bounded(connection: Connection, options: SourceOptions, start: Offsets, move
     _search(connection, searches)
     for each in searches:
         end = moved[each.topic][each.slot]
-        if found := each.found or _counted(connection, each, id_of(end)):
+        if found := each.found if each.is_far_enough else _counted(connection, each, id_of(end)):
             result[each.topic][each.slot] = offset_of(*found, since_of(end))
     return result
 
@@ -108,14 +114,14 @@ def _shares(ahead: list[int], most: int) -> list[int]:
 def _search(connection: Connection, searches: list[_Search]) -> None:
     """Halves what each does not know yet, all of them in one call."""
     large = [each for each in searches if not each.is_over]
-    firsts = first_of_each(connection, "XRANGE", [(each.key, f"({id_of(each.last)}", "+") for each in large])
+    firsts = first_of_each(connection, [(each.key, f"({id_of(each.last)}", "+") for each in large])
     for each, first in zip(large, firsts, strict=True):
         each.before = first[1] - 1 if first else number_of(each.last)
     for _ in range(LOOKS_MOST):
         if not (asking := [each for each in large if not each.is_over]):
             return
-        places = [(each.key, _ident(each.middle + 1), "+") for each in asking]
-        for each, entry in zip(asking, first_of_each(connection, "XRANGE", places), strict=True):
+        places = [(each.key, id_at(each.middle + 1), "+") for each in asking]
+        for each, entry in zip(asking, first_of_each(connection, places), strict=True):
             if entry:
                 each.look(*entry)
             else:
@@ -132,7 +138,3 @@ def _counted(connection: Connection, search: _Search, end: str) -> tuple[str, in
         after = found[-1][0].decode()
         ours += [(entry.decode(), n) for entry, fields in found if (n := number_in(fields)) is not None]
     return ours[:count][-1] if ours else None
-
-
-def _ident(position: int) -> str:
-    return f"{position >> SEQUENCE_BITS}-{position & ((1 << SEQUENCE_BITS) - 1)}"

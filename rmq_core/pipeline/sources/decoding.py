@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from rmq_core.errors import InvalidMessage
 from rmq_core.journal.entries import _unescaped as unescaped
-from rmq_core.journal.entries import opened
+from rmq_core.journal.opening import FARTHEST, bodies_of, clamped, failures_of, opened
 from rmq_core.model.bodies import BODY_FORMAT, LIMITED_FORMAT
 from rmq_core.model.entry_form import ENTRY_FORMAT, basis_in_entry
 from rmq_core.model.scores import RETRIED_MAX, SHIFT, priority_of
@@ -21,44 +22,60 @@ if TYPE_CHECKING:
 DAY_MS = 86_400_000
 SEQUENCE_BITS = 20
 """So many entries a slot can write in one millisecond before positions would collide."""
+FAR_MS = 2**42
+"""In the year 2109: ids from there on are of no clock."""
+_FAR_BITS, _DROPPED, _FAR_PLACE = 37, 5, 2**40
 
 TIMED = (TopicKind.RANGE_MERGE.value, TopicKind.FIXED_TIME.value)
-_FARTHEST = 2.0**62
 _TIMED_RECEIPTS = frozenset({"taken", "acked", "expired", "extended"})
 
 
 def position_of(entry: str) -> int:
-    """A stream id (or an offset that begins with one) as a number that sorts in the same way; "" is -1."""
+    """A stream id (or an offset that begins with one) as a number below 2**63 that sorts in the same way; "" is -1.
+
+    Where somebody has added an entry whose id is no time of ours, all that follow come behind it: of such an id it has
+    the first 38 binary digits of the time, and the last 20 of the sequence.
+    """
     if not entry:
         return -1
     ms, _, sequence = entry.partition(":")[0].partition("-")
-    return (int(ms) << SEQUENCE_BITS) + int(sequence or 0)
+    time, place = int(ms), int(sequence or 0)
+    if time >= FAR_MS:
+        more = time.bit_length() - FAR_MS.bit_length()
+        time = FAR_MS + (more << _FAR_BITS) + (time >> more + _DROPPED) - (1 << _FAR_BITS)
+    return (time << SEQUENCE_BITS) + (place if place < _FAR_PLACE else place % (1 << SEQUENCE_BITS))
 
 
-def number(value: Any) -> int:
-    """A whole number, however Lua and msgpack wrote it."""
-    if type(value) is int:
-        return value
-    return int(float(value)) if value else 0
+def id_at(position: int) -> str:
+    """The first stream id at a position."""
+    time, place = position >> SEQUENCE_BITS, position & ((1 << SEQUENCE_BITS) - 1)
+    if time >= FAR_MS:
+        more, digits = divmod(time - FAR_MS, 1 << _FAR_BITS)
+        time = (digits + (1 << _FAR_BITS)) << more + _DROPPED
+    return f"{time}-{place}"
 
 
 def whole(score: float, timed: bool) -> int:
     """What a score says without the place among equals: a time; unless ``timed``, a priority in store."""
-    if abs(score) >= _FARTHEST or math.isnan(score):  # nobody but a person with a client of Redis writes that
-        return round(math.copysign(_FARTHEST, score))
+    if not abs(score) < FARTHEST:  # nobody but a person with a client of Redis writes that
+        return int(clamped(score))
     return math.floor(score) if timed else priority_of(score)
 
 
 def basis_in(body: bytes) -> bytes | None:
-    """The slot basis that a body bears, where it differs from the id; an entry of a stream, where it has one."""
-    if body.startswith(ENTRY_FORMAT):
-        return basis_in_entry(body)
-    if body.startswith(LIMITED_FORMAT):
-        body = body.partition(b" ")[2]
-    elif not body.startswith(BODY_FORMAT):
+    """The slot basis that a body bears, where it differs from the id; an entry of a stream, where it has one. None
+    also where it cannot be read, for somebody else wrote it."""
+    try:
+        if body.startswith(ENTRY_FORMAT):
+            return basis_in_entry(body)
+        if body.startswith(LIMITED_FORMAT):
+            body = body.partition(b" ")[2]
+        elif not body.startswith(BODY_FORMAT):
+            return None
+        _, size, _, rest = body.split(b" ", 3)
+        return rest[: int(size)] or None
+    except (InvalidMessage, ValueError):
         return None
-    _, size, _, rest = body.split(b" ", 3)
-    return rest[: int(size)] or None
 
 
 @dataclass
@@ -89,7 +106,7 @@ class Columns:
         text, (n, values) = entry.decode(), found
         index, timed = len(self.entries), self.kind in TIMED
         by = fields.get(b"w", b"").decode(errors="replace")
-        self.entries.append((text, position_of(text), n, number(values[0]), by, slot))
+        self.entries.append((text, position_of(text), n, values[0], by, slot))
         for group in values[1:]:
             event, route, items = group[0].decode(), group[1].decode(), group[2]
             first = len(self.ids)
@@ -104,22 +121,21 @@ class Columns:
                     details[i] = whole(score, timed or route[1:] != "s")
                     if details[i] != score:
                         self.exact[first + i] = score
+                elif not -FARTHEST <= detail <= FARTHEST:
+                    details[i] = clamped(detail)
             self.scores += details
             bodies: Any = group[3] if len(group) > 3 else None
             says = bodies is not None and bodies is not False
-            stored = len(group) > 5 and number(group[5]) == len(details)
+            stored = len(group) > 5 and group[5] == len(details)
             self.groups.append((index, event, route, len(details), says, stored))
             if len(group) > 4:  # in mode events the contents' slot bases are written alone
                 for place, basis in zip(group[4][::2], group[4][1::2], strict=True):
-                    self.bases[first + number(place) - 1] = basis
+                    self.bases[first + place - 1] = basis
             if says:
-                # Lua's arrays with holes come as maps that count from 1.
-                numbered = bodies.items() if isinstance(bodies, dict) else enumerate(bodies, start=1)
-                for i, body in numbered:
-                    if isinstance(body, bytes):
-                        self.bodies[first + i - 1] = body
-                        if basis := basis_in(body):
-                            self.bases[first + i - 1] = basis
+                for place, body in bodies_of(bodies).items():
+                    self.bodies[first + place - 1] = body
+                    if basis := basis_in(body):
+                        self.bases[first + place - 1] = basis
 
     def batch(self) -> pyarrow.RecordBatch:
         """What was gathered; starts again."""
@@ -157,7 +173,7 @@ class Columns:
         failed = np.where(is_receipt | in_retry, score % SHIFT, 0)
         has_failures = is_receipt | in_retry
         for at, detail in self.failures.items():
-            failed[at], has_failures[at] = number(detail[1]), True
+            failed[at], has_failures[at] = failures_of(detail[1]), True
         texts: dict[str, list[str | None]] = {}
         for name, at_place in (("fingerprint", 2), ("error", 3), ("message", 4), ("worker", 5)):
             column: list[str | None] = [None] * total

@@ -28,6 +28,7 @@ from rmq_core.pipeline.sources.offsets import (
     first_of_each,
     id_of,
     journal_key,
+    last_of_each,
     number_of,
     offset_of,
     since_of,
@@ -99,13 +100,12 @@ class Ranges(InputPartition):
 
 
 def newest(connection: Connection, options: SourceOptions, topics: list[Topic]) -> Offsets:
-    """The last entry of every slot that has one."""
+    """The last entry of every slot that has one, whoever has added it, and the last number there of ours."""
     found: Offsets = {}
     for topic in topics:
         slots = options.slots_of(topic)
-        places = [(journal_key(options, topic.name, slot), "+", "-") for slot in slots]
-        ends = zip(slots, first_of_each(connection, "XREVRANGE", places), strict=True)
-        found[topic.name] = {str(slot): offset_of(*end, None) for slot, end in ends if end}
+        ends = last_of_each(connection, [journal_key(options, topic.name, slot) for slot in slots])
+        found[topic.name] = {str(slot): offset_of(*end, None) for slot, end in zip(slots, ends, strict=True) if end}
     return found
 
 
@@ -125,14 +125,14 @@ def later(connection: Connection, options: SourceOptions, start: Offsets, found:
             (journal_key(options, topic, int(slot)), f"({id_of(last)}", "+")
             for (topic, slot, _), last in zip(some, before, strict=True)
         ]
-        firsts = first_of_each(connection, "XRANGE", places)
+        firsts = first_of_each(connection, places)
         for (topic, slot, end), last, entry in zip(some, before, firsts, strict=True):
-            if entry is None:  # trimmed since: what was there a moment ago cannot be read any more
-                continue
-            n, since = entry[1], since_of(last)
-            if n != number_of(last) + 1:  # trimmed, or the numbers started again
-                since = n
-            moved.setdefault(topic, {})[slot] = offset_of(id_of(end), number_of(end), since)
+            n, since = number_of(end) or number_of(last), since_of(last)
+            if entry is None and n != number_of(last):
+                continue  # trimmed since: what was there a moment ago cannot be read any more
+            if entry and entry[1] != number_of(last) + 1:  # trimmed, or the numbers started again
+                since = entry[1]
+            moved.setdefault(topic, {})[slot] = offset_of(id_of(end), n, since)
     for topic in found:
         moved.setdefault(topic, {})
     return {topic: moved[topic] for topic in sorted(moved)}

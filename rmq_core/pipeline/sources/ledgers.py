@@ -11,6 +11,7 @@ from rmq_core.errors import PipelineError, ScriptFailed
 from rmq_core.model.formats import shape_of
 from rmq_core.model.stats import COUNTERS, Counters, is_spoiled, number
 from rmq_core.pipeline.schemas import PARTS, SCORED
+from rmq_core.pipeline.sources.decoding import position_of
 from rmq_core.protocol.keys import SlotKeys
 from rmq_core.protocol.scripts import Call, script
 from rmq_core.transport.sync import Connection
@@ -55,6 +56,7 @@ def read_ledger(reply: list[Any]) -> dict[str, Any]:
         "writes": said.get(b"journal", b"o")[:1] != b"o",
         "entries": entries,
         "newest": newest.decode(),
+        "newest_at": position_of(newest.decode()),
         "around": _around(added, counters["sent"], said.get(b"taken_back")),
         "position": position.decode(errors="replace"),
     }

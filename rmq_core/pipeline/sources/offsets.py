@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-from rmq_core.journal.entries import number_of as number_in
+from rmq_core.journal.opening import number_of as number_in
 from rmq_core.pipeline.sources.options import SourceOptions
 from rmq_core.transport.sync import Connection
 
@@ -44,18 +44,28 @@ def since_of(offset: str) -> int | None:
 
 
 def between(after: str, to: str) -> int:
-    """How many entries lie between two; about, where numbers started again."""
+    """How many entries lie between two; about, where numbers started again. None of ours, where the numbers are the
+    same."""
     first, last = number_of(after), number_of(to)
-    return last - first if last > first else last
+    return last - first if last >= first else last
 
 
-def first_of_each(
-    connection: Connection, command: str, places: Sequence[tuple[str, str, str]]
-) -> list[tuple[str, int] | None]:
-    """Of each stretch of a journal the first entry that the engine has written, and its running number. ``command``:
-    XRANGE, or XREVRANGE, for which it is the last; ``places``: key, from where, up to where."""
-    replies = connection.run([(command, *place, "COUNT", 1) for place in places])
-    return [_ours(connection, command, place, reply) for place, reply in zip(places, replies, strict=True)]
+def first_of_each(connection: Connection, places: Sequence[tuple[str, str, str]]) -> list[tuple[str, int] | None]:
+    """Of each stretch of a journal the first entry that the engine has written, and its running number.
+    ``places``: key, from where, up to where."""
+    replies = connection.run([("XRANGE", *place, "COUNT", 1) for place in places])
+    return [_ours(connection, "XRANGE", place, reply) for place, reply in zip(places, replies, strict=True)]
+
+
+def last_of_each(connection: Connection, keys: Sequence[str]) -> list[tuple[str, int] | None]:
+    """The last entry of each journal, whoever has added it, and the running number of the last one there that the
+    engine has written (0: there is none). So whoever read up to there leaves nothing behind that is never trimmed."""
+    replies = connection.run([("XREVRANGE", key, "+", "-", "COUNT", 1) for key in keys])
+    found = list[tuple[str, int] | None]()
+    for key, reply in zip(keys, replies, strict=True):
+        ours = _ours(connection, "XREVRANGE", (key, "+", "-"), reply)
+        found.append((reply[0][0].decode(), ours[1] if ours else 0) if reply else None)
+    return found
 
 
 def _ours(connection: Connection, command: str, place: tuple[str, str, str], reply: Any) -> tuple[str, int] | None:

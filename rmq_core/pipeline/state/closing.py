@@ -125,7 +125,7 @@ class ClosingState:
             base = f"{self.path}/{folder}/{name}"
             there = set(files.folders(session, base))
             if paths := [f"{base}/topic={topic}" for topic in topics if f"topic={topic}" in there]:
-                found.append(session.read.schema(schema).option("basePath", base).parquet(*paths))
+                found.append(files.literally(session).schema(schema).option("basePath", base).parquet(*paths))
         return reduce(DataFrame.unionByName, found) if found else None
 
     def table(self, name: str) -> DataFrame | None:
@@ -137,7 +137,8 @@ class ClosingState:
         for topic, covered in self.known.items():
             by_folder.setdefault(covered.folder, []).append(topic)
         several = [
-            self.archive.session.read.schema(TABLES[name])
+            files.literally(self.archive.session)
+            .schema(TABLES[name])
             .parquet(f"{self.path}/{folder}/{name}")
             .where(F.col("topic").isin(topics))
             for folder, topics in by_folder.items()

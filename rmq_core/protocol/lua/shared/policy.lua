@@ -40,7 +40,8 @@ local function fenced()
   return nil
 end
 
--- Mirrors scores.retries_left and scores.failures_of; a lowered max_retries leaves at least one.
+-- Mirrors scores.retries_left and scores.failures_of; a lowered max_retries leaves at least one, and a score that
+-- somebody has written by hand no more than a receipt has room for.
 local function retries_left(failures)
   return math.max(1, MAX_RETRIES - failures + 1)
 end
@@ -49,5 +50,5 @@ local function failures_of(score)
   if score > RETRIED_MAX then
     return 0
   end
-  return math.max(1, MAX_RETRIES - score + 1)
+  return math.max(1, math.min(SHIFT - 1, MAX_RETRIES - score + 1))
 end

@@ -70,11 +70,13 @@ export const GAPS = {
   past: `${gettext("The journal was switched on while messages were there.")} ${AFRESH}`,
   off: gettext("The journal is off: switch it on, best while the topic is empty."),
   missing: `${gettext("Entries were trimmed by hand, lost with a server, or lost with the archive, of which an older copy was put back.")} ${AFRESH}`,
-  file: gettext("The archive had them and has lost them: bring its files back from a backup."),
+  file: gettext(
+    "The archive had them and has lost them: bring its files back from a backup. Or somebody had deleted them from the middle of the journal before it was archived.",
+  ),
   slot: gettext("The archive has nothing of this slot any more: bring its files back from a backup."),
   unwatched: gettext("Its journal was off while it was worked off: nobody knows what has ended since."),
   doubled: gettext("The archive holds entries twice: somebody has copied folders of it. Take the copies away."),
-  forked: `${gettext("The server has lost the end of its journal, and gone on with the same numbers: messages that came at that time may be lost, or come twice.")} ${AFRESH}`,
+  forked: `${gettext("The server has lost the end of its journal, and gone on with the same numbers (or somebody has added entries of the journal to it again): messages that came at that time may be lost, or come twice.")} ${AFRESH}`,
   unmarked: `${gettext("Somebody has taken away what the slot had counted, and with that how far its journal was: nobody knows what came since.")} ${AFRESH}`,
   reshaped: gettext(
     "Its slots were made with another definition of the topic (kind, number of slots, time of creation): somebody has changed that by hand, and calls are refused. Put it back as it was.",
