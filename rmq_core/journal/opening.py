@@ -27,7 +27,8 @@ PLACES = {
 }
 """What the letters of a route stand for; the queues by the names of their keys."""
 _ROUTES = {f"{origin}{target}".encode() for origin in PLACES for target in PLACES}
-_DETAILS = {int, float, bytes, list}
+_NUMBERS = {int, float}
+_DETAILS = {*_NUMBERS, bytes, list}
 _PARTS_OF_A_FAILURE = 6
 NUMBER_DIGITS = 16
 """Of running numbers, at most: Lua counts exactly no farther."""
@@ -82,14 +83,24 @@ def _values(pairs: dict[bytes, bytes]) -> list[Any] | None:
         values = msgpack.unpackb(pairs[JOURNAL_FIELD], raw=True, strict_map_key=False)
     except (KeyError, ValueError, TypeError, msgpack.UnpackException):
         return None
-    is_ours = type(values) is list and values[1:] and type(values[0]) is int and 0 <= values[0] <= LATEST_MS
-    return values if is_ours and all(map(_is_group, values[1:])) else None
+    if type(values) is not list or len(values) < 2 or type(values[0]) is not int or not 0 <= values[0] <= LATEST_MS:
+        return None
+    groups = iter(values)
+    next(groups)
+    for group in groups:
+        if not _is_group(group):
+            return None
+    return values
 
 
 def _is_group(group: Any) -> bool:
     if type(group) is not list or not 3 <= len(group) <= 6:
         return False
     event, route, items, *more = group
+    if type(items) is list and len(items) == 2 and not more:  # most are of one message: what follows, without sets
+        id, detail = items
+        if type(id) is type(event) is type(route) is bytes and type(detail) in _NUMBERS and route in _ROUTES:
+            return event.isascii() and event != b""
     return bool(
         type(event) is type(route) is bytes
         and event
@@ -105,7 +116,7 @@ def _is_group(group: Any) -> bool:
 
 def _are_details(details: list[Any]) -> bool:
     kinds = {*map(type, details)}
-    return kinds <= {int, float} or (kinds <= _DETAILS and all(map(_is_detail, details)))
+    return kinds <= _NUMBERS or (kinds <= _DETAILS and all(map(_is_detail, details)))
 
 
 def _is_detail(detail: Any) -> bool:
