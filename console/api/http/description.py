@@ -93,7 +93,7 @@ def complete(description: dict[str, Any]) -> None:
 def _complete_one(path: str, method: str, operation: dict[str, Any]) -> None:
     if any(f"/{each}" in path for each in OPEN):
         operation["security"] = []
-        for status in (400, 404, 503) if "{" in path else (400,):
+        for status in (400, 404, 422, 503) if "{" in path else (400,):
             operation["responses"].setdefault(status, refusal(status))
         return
     refusals = set(_ALWAYS)
