@@ -16,6 +16,7 @@ from rmq_core.figures import digits
 from rmq_core.model.group import AT, Group, split
 from rmq_core.queries import stored_groups
 from rmq_core.queries.owners import to_ranges
+from rmq_core.streams import groups
 from rmq_core.streams.members import Claimed
 from rmq_core.streams.positions import Moved, Where
 
@@ -31,13 +32,14 @@ def stored(name: str) -> Group | None:
 
 
 def make(actor: Actor, name: str, start: Where, settings: Mapping[str, Any], reason: str = "") -> Group:
-    """Makes a group. Raises `Forbidden`, `BadRequest` (it is there), the engine's errors."""
+    """Makes a group. Raises `Forbidden`, `BadRequest`, `VersionConflict` (it is there), the engine's errors."""
     query = {"start": str(start), **settings}
     with audited(actor, Action.CREATE_GROUP, topic=name, query=query, reason=reason) as entry:
         require(actor.user, Action.CREATE_GROUP, name)
         check_reason(reason)
         topic, group = split(name)
-        made = engine().client.define_group(topic, group, start=start, **settings)
+        client = engine().client
+        made = client.run(client.on_stream(groups.make, topic, group, start, settings))
         entry.done = 1
     return made
 

@@ -31,11 +31,7 @@ def define(
 
     Raises `TopicConflict` where that one's ``acks``, ``durable`` or ``waits`` differs.
     """
-    wanted = Group.of(topic, group, dict(settings or {}) | {"start": positions.start_text(start)})
-    unknown = sorted(set(settings or {}) - {*OWN_SETTINGS, *STORED_WITH_EACH})
-    if unknown:
-        known = ", ".join((*OWN_SETTINGS, "durable", "acks", "waits"))
-        raise InvalidTopic(f"a group has no {', '.join(unknown)}; it has {known}")
+    wanted = _wanted(topic, group, start, settings or {})
     while True:
         found = yield from find(keyspace, topic, group)
         if found is not None:
@@ -47,12 +43,29 @@ def define(
             yield from complete(keyspace, found)
             return found
         try:
-            made = yield from _put(keyspace, topic, wanted, 0, (*STORED_WITH_EACH, *(settings or {})))
+            return (yield from make(keyspace, topic, group, start, settings))
         except VersionConflict:
             continue  # somebody else made it between our two steps
-        # Should this process die in between, whoever defines it or is refused does it.
-        yield from complete(keyspace, made, fresh=True)
-        return made
+
+
+def make(
+    keyspace: Keyspace, topic: Topic, group: str, start: Where = "start", settings: Mapping[str, Any] | None = None
+) -> Operation[Group]:
+    """Makes the group. Raises `VersionConflict` where there is one."""
+    wanted = _wanted(topic, group, start, settings or {})
+    made = yield from _put(keyspace, topic, wanted, 0, (*STORED_WITH_EACH, *(settings or {})))
+    # Should this process die in between, whoever defines it or is refused does it.
+    yield from complete(keyspace, made, fresh=True)
+    return made
+
+
+def _wanted(topic: Topic, group: str, start: Where, settings: Mapping[str, Any]) -> Group:
+    wanted = Group.of(topic, group, dict(settings) | {"start": positions.start_text(start)})
+    unknown = sorted(set(settings) - {*OWN_SETTINGS, *STORED_WITH_EACH})
+    if unknown:
+        known = ", ".join((*OWN_SETTINGS, "durable", "acks", "waits"))
+        raise InvalidTopic(f"a group has no {', '.join(unknown)}; it has {known}")
+    return wanted
 
 
 def _fixed(group: Group) -> str:

@@ -16,7 +16,7 @@ from console.api.http.errors import invalid
 from console.api.http.routers import topics as router
 from console.api.http.schemas import ID_MAX, ActionOutcome, BigIn, Confirm, Reason, Strict, Text, TopicName, check_why
 from console.api.http.states import AskedBacklogState
-from console.api.messages.queries import Rescheduling, canonical, outcome_of, refs_of
+from console.api.messages.queries import PlaceValue, Rescheduling, canonical, outcome_of, refs_of
 from console.api.operations import OperationView, operation_of
 from console.api.rows import Row, row_of
 from console.engine import engine
@@ -33,7 +33,6 @@ from console.usecases.bulk.costs import cost_of
 from console.usecases.confirming import CONFIRM_ABOVE
 from rmq_core.model.filters import MessageFilter
 from rmq_core.model.ids import MessageRef
-from rmq_core.model.scores import SCORE_MAX
 from rmq_core.model.tenants import TENANT_MAX
 from rmq_core.model.topic import MAX_SLOTS
 
@@ -46,7 +45,7 @@ class Named(Strict):
     slot: int = Field(ge=0, lt=MAX_SLOTS)
     id: str = Field(min_length=1, max_length=ID_MAX)
     at_ms: BigIn | None = None
-    place: float | None = Field(None, ge=0, le=SCORE_MAX, allow_inf_nan=False)
+    place: PlaceValue = None
 
 
 class DeadFilter(Strict):

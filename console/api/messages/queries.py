@@ -33,6 +33,7 @@ from console.engine import engine
 from console.usecases.actions import ActionRequest, Outcome, perform
 from rmq_core.model.ids import MessageRef, id_from_text, id_to_text
 from rmq_core.model.outcomes import DELAY_MAX_MS
+from rmq_core.model.scores import SCORE_MAX
 from rmq_core.model.topic import MAX_SLOTS
 from rmq_core.model.views import MessageView
 from rmq_core.ops.actions import located
@@ -42,9 +43,29 @@ Basis = Annotated[
 ]
 
 
+_PLACE = {"ge": 0, "le": SCORE_MAX, "allow_inf_nan": False}
+PlaceValue = Annotated[float | None, Field(**_PLACE)]
+Place = Annotated[
+    float | None,
+    Query(**_PLACE, description="Where it waits, of its row: where it was moved, or sent anew, since, 409 `moved`."),
+]
+
+
 class RunIt(Strict):
     reason: Reason = ""
     slot: int | None = Field(default=None, ge=0, lt=MAX_SLOTS)
+
+
+class RunWaiting(RunIt):
+    """`place`: of its row; where it was moved, or sent anew, since, nothing is done (409 `moved`)."""
+
+    place: PlaceValue = None
+
+
+class RestoreIt(RunIt):
+    """`at_ms`: of its row; where another one was removed with its id since, nothing is done (409 `replaced`)."""
+
+    at_ms: BigIn | None = None
 
 
 class Rescheduling(Strict):
@@ -63,8 +84,8 @@ class Rescheduling(Strict):
         return engine().inspector.now_ms() + self.delay_ms
 
 
-class RescheduleIt(Rescheduling, RunIt):
-    """For timed topics one of `due_ms` and `delay_ms`, for priority topics `priority`."""
+class RescheduleIt(Rescheduling, RunWaiting):
+    """For timed topics one of `due_ms` and `delay_ms`, for priority topics `priority`. `place`: as of `:run`."""
 
 
 @router.get(
@@ -97,9 +118,9 @@ def messages(
     url_name="run",
     summary="Deliver it now",
 )
-def run(request: HttpRequest, topic: TopicName, id: MessageId, body: RunIt = RunIt()) -> Any:  # noqa: B008
-    wanted = ActionRequest(Action.RUN_NOW, topic, refs_of(caller_of(request), topic, [id], body.slot), body.reason)
-    return _one(request, id, wanted)
+def run(request: HttpRequest, topic: TopicName, id: MessageId, body: RunWaiting = RunWaiting()) -> Any:  # noqa: B008
+    refs = refs_of(caller_of(request), topic, [id], body.slot)
+    return _one(request, id, ActionRequest(Action.RUN_NOW, topic, refs, body.reason, seen=_seen(refs, body.place)))
 
 
 @router.post(
@@ -112,8 +133,9 @@ def run(request: HttpRequest, topic: TopicName, id: MessageId, body: RunIt = Run
 def reschedule(request: HttpRequest, topic: TopicName, id: MessageId, body: RescheduleIt) -> Any:
     due_ms = body.due()
     refs = refs_of(caller_of(request), topic, [id], body.slot)
-    wanted = ActionRequest(Action.RESCHEDULE, topic, refs, body.reason, due_ms=due_ms, priority=body.priority)
-    return _one(request, id, wanted)
+    value: dict[str, Any] = {"due_ms": due_ms, "priority": body.priority}
+    seen = _seen(refs, body.place)
+    return _one(request, id, ActionRequest(Action.RESCHEDULE, topic, refs, body.reason, **value, seen=seen))
 
 
 @router.post(
@@ -123,10 +145,10 @@ def reschedule(request: HttpRequest, topic: TopicName, id: MessageId, body: Resc
     url_name="restore",
     summary="Bring it back after it was cancelled or dropped",
 )
-def restore(request: HttpRequest, topic: TopicName, id: MessageId, body: RunIt = RunIt()) -> Any:  # noqa: B008
+def restore(request: HttpRequest, topic: TopicName, id: MessageId, body: RestoreIt = RestoreIt()) -> Any:  # noqa: B008
     """To where it was, as long as it is kept (the topic's `undo_ms`)."""
     refs = refs_of(caller_of(request), topic, [id], body.slot, in_trash=True)
-    return _one(request, id, ActionRequest(Action.RESTORE, topic, refs, body.reason))
+    return _one(request, id, ActionRequest(Action.RESTORE, topic, refs, body.reason, seen=_seen(refs, body.at_ms)))
 
 
 @router.get(
@@ -176,12 +198,13 @@ def content(
     url_name="cancel",
     summary="Cancel it",
 )
-def cancel(request: HttpRequest, topic: TopicName, id: MessageId, slot: Slot = None, reason: str = WHY) -> Any:
+def cancel(
+    request: HttpRequest, topic: TopicName, id: MessageId, slot: Slot = None, reason: str = WHY, place: Place = None
+) -> Any:
     """Until it is taken. Cancelled messages can be restored for a while (the topic's `undo_ms`)."""
-    wanted = ActionRequest(
-        Action.CANCEL, topic, refs_of(caller_of(request), topic, [id], slot), reason or "DELETE by the API"
-    )
-    return _one(request, id, wanted)
+    refs = refs_of(caller_of(request), topic, [id], slot)
+    why = reason or "DELETE by the API"
+    return _one(request, id, ActionRequest(Action.CANCEL, topic, refs, why, seen=_seen(refs, place)))
 
 
 def _also_after(verb: str) -> None:
@@ -193,8 +216,10 @@ def _also_after(verb: str) -> None:
         return message(request, topic, f"{id}:{verb}", slot_basis)
 
     @router.delete(address, response=ActionOutcome, include_in_schema=False, url_name=f"cancel-{verb}")
-    def cancelled(request: HttpRequest, topic: TopicName, id: MessageId, slot: Slot = None, reason: str = WHY) -> Any:
-        return cancel(request, topic, f"{id}:{verb}", slot, reason)
+    def cancelled(
+        request: HttpRequest, topic: TopicName, id: MessageId, slot: Slot = None, reason: str = WHY, place: Place = None
+    ) -> Any:
+        return cancel(request, topic, f"{id}:{verb}", slot, reason, place)
 
 
 for _verb in ("run", "reschedule", "restore"):
@@ -223,6 +248,11 @@ def refs_of(
         return client.run(located(client.keyspace, client.topic(topic), list(ids), in_trash))
     check_slot(topic, slot)
     return [MessageRef(slot, canonical(ident)) for ident in ids]
+
+
+def _seen(refs: list[MessageRef], value: float | None) -> dict[MessageRef, float]:
+    """The place, or time, that the caller has seen, where he says one: of each of them."""
+    return {} if value is None else dict.fromkeys(refs, value)
 
 
 def canonical(ident: str) -> str:
@@ -261,5 +291,9 @@ def _one(request: HttpRequest, ident: str, wanted: ActionRequest) -> dict[str, A
                 "in_flight",
                 "The message is being worked on just now; it ends, or comes back by its visibility timeout: try then.",
             )
+        if any(status == "moved" for _, status in outcome.statuses):
+            raise ApiError(409, "moved", "It was moved, or sent anew, since it was seen: read it again.")
+        if any(status == "replaced" for _, status in outcome.statuses):
+            raise ApiError(409, "replaced", "Another one was removed with its id since it was seen: read it again.")
         raise unknown_message(ident)
     return outcome_of(outcome)

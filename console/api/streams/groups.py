@@ -14,7 +14,7 @@ from ninja.params.functions import Query
 from console.access import Action, Permission
 from console.api.http.callers import Caller, caller_of
 from console.api.http.errors import ApiError, invalid, names_version, no_reason
-from console.api.http.preconditions import IfMatch, check_tag, tags_of
+from console.api.http.preconditions import IfMatch, IfNoneMatch, check_tag, not_modified, tags_of
 from console.api.http.routers import topics as router
 from console.api.http.schemas import WHY, TopicName
 from console.api.streams.group_bodies import (
@@ -37,7 +37,7 @@ from console.usecases import groups as usecase
 from console.usecases.audit import require_audited
 from console.usecases.definitions import plan as topic_plan
 from console.usecases.definitions import topics as store
-from rmq_core.errors import UnknownGroup
+from rmq_core.errors import UnknownGroup, VersionConflict
 from rmq_core.model.group import Group
 from rmq_core.model.text import is_blank
 from rmq_core.streams.positions import Where
@@ -90,16 +90,22 @@ def put_group(
     group: GroupName,
     body: GroupBody,
     if_match: IfMatch = "",
+    if_none_match: IfNoneMatch = "",
 ) -> Status[Any]:
-    """What is left out stays as it is. 201: it was made. With `If-Match` only that version is changed."""
+    """What is left out stays as it is. 201: it was made. With `If-Match` only that version is changed; with
+    `If-None-Match: *` it is only made."""
     caller, name = _viewer(request, topic, group, there=False)
     given = body.model_dump(exclude_unset=True, exclude={"reason"})
     before = usecase.stored(name)
     require_audited(caller.actor, Action.EDIT_GROUP if before else Action.CREATE_GROUP, name)
     _check_match(before, if_match)
+    _check_none(before, if_none_match)
     if before is None:
         start = _where("start", given.pop("start", None) or "start")
-        usecase.make(caller.actor, name, start, {n: v for n, v in given.items() if v is not None}, body.reason)
+        try:
+            usecase.make(caller.actor, name, start, {n: v for n, v in given.items() if v is not None}, body.reason)
+        except VersionConflict:  # somebody else made it since we looked: it is as if it had been there
+            return put_group(request, response, topic, group, body, if_match, if_none_match)
         response["Location"] = reverse("console-api:group", kwargs={"topic": topic, "group": group})
         made = _view(name)
         response["ETag"] = made["etag"]
@@ -223,6 +229,13 @@ def _check_match(now: Group | None, if_match: str) -> None:
         check_tag(etag(now), if_match)
     elif tags_of("If-Match", if_match):
         raise ApiError(412, "no_such_version", "The group does not exist; leave If-Match out to make it.")
+
+
+def _check_none(now: Group | None, if_none_match: str) -> None:
+    """Raises 412."""
+    tags_of("If-None-Match", if_none_match)
+    if now is not None and not_modified(now, if_none_match):
+        raise ApiError(412, "group_exists", "The group exists already.")
 
 
 def _lines(names: list[str]) -> list[dict[str, Any]]:

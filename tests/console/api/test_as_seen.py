@@ -35,6 +35,38 @@ def test_one_that_was_sent_anew_is_left(queue: Queue, caller: Callable[..., Call
     assert operator.ok("POST", path, {"ids": [seen | {"place": anew}], **ACTS[verb]})["done"] == 1
 
 
+@pytest.mark.parametrize("verb", ACTS)
+def test_one_by_its_address_is_left_where_it_was_sent_anew(
+    queue: Queue, caller: Callable[..., Caller], verb: str
+) -> None:
+    queue.topic()
+    operator, path = caller("Operator"), "/topics/orders/messages/bill:run"  # an id may end like an action
+
+    def act(place: float) -> Any:
+        if verb == "cancel":
+            return operator("DELETE", f"{path}?reason=r&place={place:.17g}")
+        return operator.post(f"{path}:{verb}", {"place": place, **ACTS[verb]})
+
+    queue.delayed("bill:run", "old")
+    old = queue.find("bill:run").row.place
+    Control(queue.client).cancel("orders", "bill:run")
+    queue.delayed("bill:run", "new", in_ms=2 * FAR)
+    problem(act(old), 409, "moved")
+    assert queue.find("bill:run").row.state == "delayed"
+    problem(act(-1), 422, "invalid")
+    assert act(queue.find("bill:run").row.place).json()["done"] == 1
+
+
+def test_one_that_was_removed_again_is_not_restored_as_the_former(queue: Queue, caller: Callable[..., Caller]) -> None:
+    queue.topic()
+    operator, path = caller("Operator"), "/topics/orders/messages/bill"
+    queue.delayed("bill")
+    operator.ok("DELETE", f"{path}?reason=r")
+    (row,) = operator.ok("GET", "/topics/orders/messages?state=trash")["rows"]
+    problem(operator.post(f"{path}:restore", {"at_ms": row["at_ms"] - 1}), 409, "replaced")
+    assert operator.ok("POST", f"{path}:restore", {"at_ms": row["at_ms"]})["done"] == 1
+
+
 def test_a_place_is_of_what_waits(queue: Queue, caller: Callable[..., Caller]) -> None:
     queue.topic()
     queue.dead("bill")

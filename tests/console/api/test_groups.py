@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -12,8 +13,11 @@ from console.keeper.sampler import Sampler
 from console.models import AuditEntry
 from console.options import options
 from console.snapshots.store import LiveKeys
+from console.usecases import groups as usecase
+from console.usecases.actor import Actor
 from rmq_core import Control, TopicKind
 from rmq_core.errors import VersionConflict
+from rmq_core.model.group import Group
 from tests.console.api.conftest import Caller, problem
 from tests.console.conftest import Queue
 
@@ -107,6 +111,34 @@ def test_a_group_is_changed_and_deleted_as_it_was_seen(queue: Queue, caller: Cal
     with pytest.raises(VersionConflict):
         Control(queue.client).delete_topic("events@mail", seen=seen)
     assert admin.ok("GET", path)["own"] == []
+
+
+def test_a_group_is_made_once(queue: Queue, caller: Callable[..., Caller], monkeypatch: pytest.MonkeyPatch) -> None:
+    events(queue)
+    admin, path = caller("Admin"), "/topics/events/groups/mail"
+    made = admin("PUT", path, {"weight": 2}, If_None_Match="*")
+    assert made.status_code == 201
+    problem(admin("PUT", path, {"weight": 3}, If_None_Match="*"), 412, "group_exists")
+    problem(admin("PUT", path, {"weight": 3}, If_None_Match=made["ETag"]), 412, "group_exists")
+    problem(admin("PUT", path, {"weight": 3}, If_None_Match="x"), 422, "invalid")
+    assert admin.ok("GET", path)["settings"]["weight"] == 2
+
+    # Somebody else makes it between the look and the making.
+    known = usecase.make
+    for name, headers, status in (("a", {"If_None_Match": "*"}, 412), ("b", {}, 200)):
+        others: list[int] = []
+
+        def make(actor: Actor, group: str, *values: Any, others: list[int] = others) -> Group:
+            if not others:
+                others.append(0)
+                known(actor, group, "start", {"weight": 5})
+            return known(actor, group, *values)
+
+        monkeypatch.setattr(usecase, "make", make)
+        answer = admin("PUT", f"/topics/events/groups/{name}", {"max_retries": 4}, **headers)
+        assert answer.status_code == status, answer.content
+        settings = admin.ok("GET", f"/topics/events/groups/{name}")["settings"]
+        assert (settings["weight"], settings["max_retries"] == 4) == (5, status == 200)
 
 
 def test_a_position_is_planned_then_set(queue: Queue, operator: Caller) -> None:

@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from rmq_core import StreamMessage, Topic
+from tests.console.browser.conftest import forgive
 from tests.console.browser.test_accessible import LOOKS, violations
 from tests.console.conftest import Queue
 from tests.console.stack import Stack
@@ -125,6 +126,12 @@ def test_a_viewer_sees_what_may_not_be_done_and_a_group_is_made(open_page: Open,
     dialog.get_by_role("button", name="Make the group").click()
     expect(page.get_by_role("link", name="audit", exact=True)).to_be_visible()
     assert queue.client.topic(f"{stream}@audit").start == "end"  # type: ignore[attr-defined]
+    page.get_by_role("button", name="New group").click()
+    dialog.get_by_label("Name").fill("audit")
+    dialog.get_by_label("Begins").select_option("end")
+    dialog.get_by_role("button", name="Make the group").click()
+    expect(dialog).to_contain_text("A group of this name is there already.")
+    forgive(page, 412)
 
 
 @pytest.mark.parametrize("look", LOOKS)

@@ -29,6 +29,7 @@ const SENTENCES = {
   unknown_topic: gettext("This topic was deleted."),
   no_such_version: gettext("This topic was deleted."),
   topic_exists: gettext("A topic of this name is there already."),
+  group_exists: gettext("A group of this name is there already."),
   due_in_the_past: gettext("That time has gone by already; choose a later one."),
   changed_meanwhile: gettext("Somebody else has changed this meanwhile: open it again."),
   route_changed: gettext("Somebody else has changed this meanwhile: open it again."),

@@ -49,7 +49,7 @@ export class Revisions {
         { class: "rc-scroll", tabindex: "0" },
         h(
           "table",
-          { class: "rc-table rc-history" },
+          { class: "rc-table rc-blocks rc-history" },
           headRow([
             [gettext("Version"), "rc-num"],
             gettext("When"),
@@ -89,11 +89,15 @@ export class Revisions {
     return h(
       "tr",
       {},
-      h("td", { class: "rc-num" }, count(row.version)),
+      h("td", { class: "rc-num", dataset: { title: gettext("Version") } }, count(row.version)),
       h("td", {}, h("time", {}, dateTime(row.at_ms))),
       h("td", { class: row.by_code ? "rc-muted" : "rc-strong" }, row.who),
-      h("td", {}, what(row)),
-      h("td", { class: "rc-why" }, row.reason || h("span", { class: "rc-muted" }, "–")),
+      h("td", { class: "rc-whole" }, what(row)),
+      h(
+        "td",
+        { class: row.reason ? "rc-why rc-whole" : "rc-why rc-less" },
+        row.reason || h("span", { class: "rc-muted" }, "–"),
+      ),
       h(
         "td",
         { class: "rc-num" },

@@ -196,7 +196,7 @@ export class Holds extends ListCard {
   }
 
   line(/** @type {Api.HoldLine} */ hold) {
-    const until = h("td", { class: "rc-one-line" });
+    const until = h("td", { class: "rc-one-line", dataset: { title: gettext("Until") } });
     if (hold.until_ms === null) setText(until, ENDS[hold.of] ?? gettext("it is lifted"));
     else replace(until, h("time", { title: dateTime(hold.until_ms) }, relative(hold.until_ms, this.nowMs())));
     return h(
@@ -208,14 +208,14 @@ export class Holds extends ListCard {
         hold.key ?? h("span", { class: "rc-masked" }, gettext("(hidden)")),
         h("span", { class: "rc-muted" }, ` ${OF[hold.of]}`),
       ),
-      h("td", { class: "rc-num" }, count(hold.held)),
+      h("td", { class: "rc-num", dataset: { title: gettext("Held") } }, count(hold.held)),
       until,
       h(
         "td",
         {},
         liftButton(() => this.onDone(), { hold }),
       ),
-      h("td", { class: "rc-free" }, hold.note ?? ""),
+      h("td", { class: "rc-free rc-whole" }, hold.note || null),
       h("td", { class: "rc-one-line rc-less" }, dateTime(hold.since_ms)),
       h("td", { class: "rc-num rc-less" }, count(hold.slot)),
     );

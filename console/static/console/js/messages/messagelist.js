@@ -42,7 +42,7 @@ export class MessageList {
       "div",
       {},
       this.bar,
-      h("div", { class: "rc-scroll" }, h("table", { class: "rc-table rc-messages" }, this.head, this.body)),
+      h("div", { class: "rc-scroll" }, h("table", { class: "rc-table rc-blocks rc-messages" }, this.head, this.body)),
       this.empty,
     );
   }
@@ -87,7 +87,11 @@ export class MessageList {
       this.state === "delayed" ? null : [gettext("Failures"), (row) => failures(row), number],
       [gettext("Size"), (row) => bytes(row.size), "rc-num rc-less"],
       failed
-        ? [gettext("Error"), (row) => h("div", { class: "rc-clip", title: row.error }, row.error ?? "–")]
+        ? [
+            gettext("Error"),
+            (row) => h("div", { class: "rc-clip rc-error-text", title: row.error }, row.error ?? "–"),
+            "rc-whole",
+          ]
         : [
             gettext("Content"),
             (row) => h("div", { class: "rc-clip rc-mono" }, row.preview ?? gettext("hidden")),
@@ -128,7 +132,7 @@ export class MessageList {
       { class: box.checked ? "rc-selected" : null },
       h("td", { class: "rc-tick" }, box),
       h("td", { class: "rc-id" }, open),
-      this.columns.map(([, cell, extra]) => h("td", { class: extra }, cell(row))),
+      this.columns.map(([title, cell, extra]) => h("td", { class: extra, dataset: { title } }, cell(row))),
     );
   }
 

@@ -59,12 +59,12 @@ export class Order extends ListCard {
         { scope: "row", class: "rc-mono rc-free" },
         each.key ?? h("span", { class: "rc-masked" }, gettext("(hidden)")),
       ),
-      h("td", { class: "rc-num" }, String(each.next)),
+      h("td", { class: "rc-num", dataset: { title: gettext("Next version") } }, String(each.next)),
       h("td", { class: each.blocked ? "rc-bad" : "" }, AWAITED[each.awaited]),
       h("td", {}, each.key === null ? null : this.skipButton(each)),
-      h("td", { class: "rc-num" }, count(each.held)),
+      h("td", { class: "rc-num", dataset: { title: gettext("Waiting") } }, count(each.held)),
       h("td", { class: "rc-num rc-less" }, String(each.lowest)),
-      h("td", { class: "rc-one-line" }, since),
+      h("td", { class: "rc-one-line", dataset: { title: gettext("Since") } }, since),
       h("td", { class: "rc-num rc-less" }, count(each.slot)),
     );
   }

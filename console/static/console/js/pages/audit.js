@@ -85,7 +85,7 @@ replace(
       { class: "rc-scroll" },
       h(
         "table",
-        { class: "rc-table rc-audit" },
+        { class: "rc-table rc-blocks rc-audit" },
         headRow([
           gettext("When"),
           gettext("Who"),
@@ -233,7 +233,7 @@ function line(/** @type {Api.Entry} */ entry) {
       entry.asked === 1 ? count(entry.done) : `${count(entry.done)} / ${count(entry.asked)}`,
     ),
     h("td", {}, tag(entry)),
-    h("td", { class: entry.reason ? "rc-why" : "rc-why rc-less" }, entry.reason || "–"),
+    h("td", { class: entry.reason ? "rc-why rc-whole" : "rc-why rc-less" }, entry.reason || "–"),
     h("td", { class: "rc-less" }, viaWords(entry.via)),
   );
 }

@@ -43,7 +43,7 @@ class Row {
   constructor(/** @type {Api.OutboxRow} */ item) {
     this.tag = h("span");
     this.next = h("td");
-    this.tries = h("td", { class: "rc-num" });
+    this.tries = h("td", { class: "rc-num", dataset: { title: gettext("Failed tries") } });
     this.error = h("div", { class: "rc-muted rc-operation-query" });
     this.written = h("time");
     this.buttons = h("div", { class: "rc-row-actions" });

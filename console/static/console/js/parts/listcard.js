@@ -20,7 +20,7 @@ export class ListCard {
       "section",
       { class: `rc-card rc-flush ${look}`, hidden: true, "aria-label": label },
       h("div", { class: "rc-card-title" }, this.title),
-      h("div", { class: "rc-scroll" }, h("table", { class: "rc-table" }, headRow(titles), this.body)),
+      h("div", { class: "rc-scroll" }, h("table", { class: "rc-table rc-blocks" }, headRow(titles), this.body)),
     );
   }
 

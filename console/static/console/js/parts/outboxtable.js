@@ -4,6 +4,8 @@ import { count, duration } from "../core/format.js";
 import { gettext } from "../core/text.js";
 
 const LAG_ALARM = 10;
+const [WAITING, FAILING] = [gettext("Waiting"), gettext("After a failure")];
+const [PARKED, LAG] = [gettext("Parked"), gettext("Lag")];
 
 export class OutboxTable {
   /**
@@ -25,13 +27,10 @@ export class OutboxTable {
         { class: "rc-scroll" },
         h(
           "table",
-          { class: "rc-table" },
+          { class: "rc-table rc-blocks" },
           headRow([
             gettext("Database"),
-            [gettext("Waiting"), "rc-num"],
-            [gettext("After a failure"), "rc-num"],
-            [gettext("Parked"), "rc-num"],
-            [gettext("Lag"), "rc-num"],
+            ...[WAITING, FAILING, PARKED, LAG].map((title) => [title, "rc-num"]),
             gettext("State"),
           ]),
           this.body,
@@ -48,7 +47,8 @@ export class OutboxTable {
   }
 
   line(/** @type {Api.Outbox} */ outbox) {
-    const number = (/** @type {number} */ value) => h("td", { class: "rc-num" }, outbox.problem ? "–" : count(value));
+    const number = (/** @type {string} */ title, /** @type {string} */ words) =>
+      h("td", { class: "rc-num", dataset: { title } }, outbox.problem ? "–" : words);
     const button = h(
       "button",
       {
@@ -63,11 +63,11 @@ export class OutboxTable {
     return h(
       "tr",
       {},
-      h("th", { scope: "row" }, button),
-      number(outbox.waiting),
-      number(outbox.failing),
-      number(outbox.parked),
-      h("td", { class: "rc-num" }, outbox.problem ? "–" : duration(outbox.lag_ms)),
+      h("th", { scope: "row", class: "rc-whole" }, button),
+      number(WAITING, count(outbox.waiting)),
+      number(FAILING, count(outbox.failing)),
+      number(PARKED, count(outbox.parked)),
+      number(LAG, duration(outbox.lag_ms)),
       h(
         "td",
         {},

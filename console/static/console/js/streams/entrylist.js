@@ -22,7 +22,11 @@ export class EntryList {
     this.element = h(
       "div",
       {},
-      h("div", { class: "rc-scroll" }, h("table", { class: "rc-table rc-messages" }, headRow(titles), this.body)),
+      h(
+        "div",
+        { class: "rc-scroll" },
+        h("table", { class: "rc-table rc-blocks rc-messages" }, headRow(titles), this.body),
+      ),
       this.empty,
     );
   }
@@ -49,9 +53,9 @@ export class EntryList {
       {},
       h("td", { class: "rc-id" }, open),
       h("td", {}, h("time", {}, accepted(row.at_ms))),
-      h("td", { class: "rc-num" }, count(row.slot)),
+      h("td", { class: "rc-num", dataset: { title: gettext("Slot") } }, count(row.slot)),
       h("td", { class: "rc-num rc-less" }, bytes(row.size)),
-      h("td", {}, h("div", { class: "rc-clip rc-mono" }, row.preview ?? gettext("hidden"))),
+      h("td", { class: "rc-whole" }, h("div", { class: "rc-clip rc-mono" }, row.preview ?? gettext("hidden"))),
     );
   }
 }

@@ -1,5 +1,5 @@
 // What can be done to consumer groups: made, paused until a time, claimed from, given settings, deleted.
-import { aboutThis, get, ofTopic, once, post } from "../core/api.js";
+import { aboutThis, get, ofTopic, once, post, put } from "../core/api.js";
 import { h, replace } from "../core/dom.js";
 import { count, duration, relative } from "../core/format.js";
 import { page } from "../core/page.js";
@@ -74,7 +74,7 @@ export function newGroupDialog(/** @type {() => void} */ onDone) {
         waits: waits.box.checked,
         acks: none.box.checked ? "none" : "each",
       };
-      await once("PUT", groupPath(name.value), {}, { ...body, reason }, {});
+      await put(groupPath(name.value), {}, { ...body, reason });
       toast(fill(gettext("The group %(group)s is there."), { group: name.value }), "success");
       onDone();
     },
