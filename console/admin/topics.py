@@ -101,11 +101,14 @@ class TopicDefinitionAdmin(InRedisAdmin):
         if not self.has_delete_permission(request):
             raise PermissionDenied(missing(NEEDED[Action.DELETE_TOPIC]))
         plan, error = deletion_plan(topic), None
-        holds = plan.severity == "danger"
-        if request.method == "POST":
-            given = {name: request.POST.get(name, "") for name in ("reason", "confirm")}
+        given = {name: request.POST.get(name, "") for name in ("reason", "confirm", "holds")}
+        if request.method == "POST" and not _begun_with(request, topic):
+            error = moved()
+        elif request.method == "POST":
             try:
-                topics.delete(actor_of(request), topic.name, given["reason"], holds, given["confirm"])
+                # What came into a topic that was shown to hold nothing goes with it only once somebody was told.
+                force = given["holds"] == "yes"
+                topics.delete(actor_of(request), topic.name, given["reason"], force, given["confirm"], topic)
             except (Forbidden, BadRequest, RMQError) as problem:
                 error = str(problem)
             else:
@@ -116,9 +119,9 @@ class TopicDefinitionAdmin(InRedisAdmin):
             "title": gettext("Delete %(topic)s") % {"topic": topic.name},
             "topic": topic,
             "plan": plan,
-            "holds": holds,
+            "holds": plan.severity == "danger",
             "error": error,
-            "reason": request.POST.get("reason", ""),
+            "reason": given["reason"],
             "opts": self.model._meta,
         }
         return render(request, "console/admin/topic_delete.html", context)
@@ -154,13 +157,22 @@ class TopicDefinitionAdmin(InRedisAdmin):
         sealed = seal(wanted, version, created_ms)
         if request.POST.get("seal") == sealed:
             return topics.save(actor_of(request), wanted, version, form.cleaned_data["reason"], created_ms=created_ms)
-        begun = request.POST.get("version"), request.POST.get("created_ms")
-        if now and begun != (str(version), str(created_ms)):
-            form.add_error(None, gettext("Somebody else has changed this topic meanwhile. Look at the plan again."))
+        if now and not _begun_with(request, now):
+            form.add_error(None, moved())
         plan = change_plan(now, wanted)
         if now and not plan.difference:
             return {"plan": plan, "asked": gettext("Nothing differs from what is stored.")}
         return {"plan": plan, "seal": sealed, "asked": gettext("Nothing is saved yet. Press Save again to do this.")}
+
+
+def _begun_with(request: HttpRequest, topic: Topic) -> bool:
+    """Whether the form was opened with this version of it."""
+    return (request.POST.get("version"), request.POST.get("created_ms")) == (str(topic.version), str(topic.created_ms))
+
+
+def moved() -> str:
+    """That it is not what somebody has seen."""
+    return gettext("Somebody else has changed this topic meanwhile. Look at the plan again.")
 
 
 @admin.register(TopicRevision, site=site)

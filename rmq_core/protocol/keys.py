@@ -263,6 +263,10 @@ class Keyspace:
         """Hash, of a stream topic: group → its definition."""
         return f"groups{{{self.namespace}:{topic}}}"
 
+    def groups_end(self, topic: str) -> str:
+        """String, which ends by itself: the life of a stream topic that gets no more groups, see `group_put.lua`."""
+        return f"groups-end{{{self.namespace}:{topic}}}"
+
     @property
     def routes(self) -> tuple[str, str]:
         """Hashes: route → definition; and when a route of that name was deleted."""

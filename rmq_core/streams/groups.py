@@ -23,6 +23,9 @@ from rmq_core.streams.positions import Where
 LAST = "@"
 """No group's name: when one was created last, or how far the journals were of one that is gone; see `group_put.lua`."""
 
+GOING_MS = 60_000
+"""As long as `topic_put.lua` refuses changes: whoever deletes a topic for longer than that has died."""
+
 
 def define(
     keyspace: Keyspace, topic: Topic, group: str, start: Where = "start", settings: Mapping[str, Any] | None = None
@@ -85,7 +88,8 @@ def _put(
         topic.created_ms,
     ]
     args += (formats.NAMESPACE, born_ms)
-    (reply,) = yield [Call(script("group_put"), _keys(keyspace, topic), args)]
+    registry_key, *rest = _keys(keyspace, topic)
+    (reply,) = yield [Call(script("group_put"), [registry_key, keyspace.groups_end(topic.name), *rest], args)]
     return Group.from_stored(topic, group.group, reply)
 
 
@@ -171,16 +175,29 @@ def delete_topic(keyspace: Keyspace, name: str, force: bool = False, seen: Topic
         # First: should this process die in between, the topic is still there, to be deleted again.
         written_ms = yield from _delete_all(keyspace, topic)
         # By force: what is sent meanwhile keeps no topic without its groups.
-        return (yield from registry.delete(keyspace, name, True, written_ms, topic))
+        held = yield from registry.delete(keyspace, name, True, written_ms, topic)
+        yield from _end(keyspace, topic, "gone", registry.REFUSED_MS)
+        return held
     return (yield from registry.delete(keyspace, name, force, seen=seen))
 
 
 def _delete_all(keyspace: Keyspace, topic: Topic) -> Operation[int]:
     """How far (ms) the journals were of the groups that it has had: the next ones begin behind them."""
-    yield from registry.begin_deletion(keyspace, topic)
+    yield from _begin(keyspace, topic)
     for group in (yield from read_all(keyspace, topic)):
-        yield from registry.begin_deletion(keyspace, topic)
+        yield from _begin(keyspace, topic)
         yield from delete(keyspace, topic, group.group, force=True)
     (last,) = yield [("HGET", keyspace.groups(topic.name), LAST)]
     yield [("DEL", keyspace.groups(topic.name))]
     return int(last or 0)
+
+
+def _begin(keyspace: Keyspace, topic: Topic) -> Operation[None]:
+    """Nobody changes the topic, nor gives it a group, for a minute. Raises `VersionConflict`."""
+    yield from registry.begin_deletion(keyspace, topic)
+    yield from _end(keyspace, topic, "going", GOING_MS)
+
+
+def _end(keyspace: Keyspace, topic: Topic, how: str, for_ms: int) -> Operation[None]:
+    """No more groups of this life of the topic."""
+    yield [("SET", keyspace.groups_end(topic.name), f"{how} {topic.created_ms}", "PX", for_ms)]

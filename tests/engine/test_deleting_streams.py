@@ -47,6 +47,39 @@ def test_whoever_changes_it_while_it_goes_is_refused(rmq: RMQ, redis_server: Emb
     assert_gone(rmq, redis_server)
 
 
+@pytest.mark.parametrize("step", ["group_forget", "topic_delete"])
+def test_it_is_given_no_group_while_it_goes(rmq: RMQ, redis_server: EmbeddedRedis, step: str) -> None:
+    told: list[str] = []
+
+    def gives() -> None:
+        with pytest.raises(UnknownTopic, match="deleting"):
+            rmq.define_group("events", "c")
+        told.append("refused")
+
+    rmq.run(meanwhile(delete_topic(rmq.keyspace, "events"), step, once(gives)))
+    assert told == ["refused"]
+    assert_gone(rmq, redis_server)
+
+
+def test_whoever_remembers_it_gives_it_no_group_when_it_is_gone(rmq: RMQ, redis_server: EmbeddedRedis) -> None:
+    with RMQ(redis_server.url, rmq.keyspace.namespace) as other:
+        Control(other).delete_topic("events")
+    assert rmq.known_topic("events") is not None
+    with pytest.raises(UnknownTopic):
+        rmq.define_group("events", "c")
+    assert_gone(rmq, redis_server)
+
+
+def test_whoever_remembers_it_gives_a_group_to_the_one_made_anew(rmq: RMQ, redis_server: EmbeddedRedis) -> None:
+    with RMQ(redis_server.url, rmq.keyspace.namespace) as other:
+        Control(other).delete_topic("events")
+        made = other.define(Topic("events", "stream", slots=4))
+    assert rmq.known_topic("events") != made
+    group = rmq.define_group("events", "a")
+    assert (group.slots, group.created_ms >= made.created_ms) == (4, True)
+    Control(rmq).delete_topic("events")
+
+
 def test_what_is_sent_while_it_goes_keeps_no_topic_without_groups(rmq: RMQ, redis_server: EmbeddedRedis) -> None:
     sends = once(lambda: rmq.send("events", "late"))
     assert rmq.run(meanwhile(delete_topic(rmq.keyspace, "events"), "group_forget", sends)) == 1

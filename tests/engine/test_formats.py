@@ -216,7 +216,9 @@ def called_of_streams(rmq: RMQ, name: str) -> Call:
         ),
         "group_place": streams.place(space, group, 0, "set", ["start"]),
         "group_put": Call(
-            script("group_put"), registry, [group.group, group.revision, "{}", *told, topic.created_ms, 1]
+            script("group_put"),
+            [registry[0], space.groups_end(topic.name), space.format],
+            [group.group, group.revision, "{}", *told, topic.created_ms, 1],
         ),
         "stream_add": streams.add(space, topic, 0, "sender", 1, 1, [b"c"], plain=True),
         "stream_delete": streams.delete(space, topic, 0, [entry]),

@@ -76,3 +76,20 @@ test("a field that was given a moment means it until somebody types", () => {
   field.value = "";
   assert.ok(Number.isNaN(momentIn(field)));
 });
+
+test("an axis has every day once, and each where it begins, where the clocks are changed meanwhile", () => {
+  for (const changed of [Date.UTC(2026, 2, 8, 7), Date.UTC(2026, 10, 1, 6)]) {
+    const days = ticks({ from: changed - 72 * HOUR, to: changed + 72 * HOUR }, 8, 24 * HOUR).map((at) => localText(at));
+    assert.equal(days.length, 6);
+    assert.equal(new Set(days).size, 6);
+    for (const day of days) assert.ok(day.endsWith("T00:00:00"), day);
+    const parts = ticks({ from: changed - 20 * HOUR, to: changed + 20 * HOUR }, 8).map((at) => localText(at));
+    for (const part of parts) assert.match(part, /T(00|06|12|18):00:00$/);
+    const hours = ticks({ from: changed - 5 * HOUR, to: changed + 5 * HOUR }, 12);
+    assert.deepEqual(
+      hours,
+      Array.from({ length: 11 }, (_, at) => changed + (at - 5) * HOUR),
+      "none is left out",
+    );
+  }
+});

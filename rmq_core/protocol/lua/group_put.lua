@@ -1,12 +1,19 @@
 -- Stores the definition of a consumer group, if its revision is still the expected one.
--- KEYS   the topic's registry of groups; the format of the namespace (not given where that is on another node)
+-- KEYS   the topic's registry of groups; '<going or gone> <created_ms>' where that life of the topic is being deleted, or
+--        was: whoever has read its definition before that would leave a group of no topic; the format of the namespace
+--        (not given where that is on another node)
 -- ARGV   group, expected revision (0: there must be none), definition as JSON (without what is added here), channel of
 --        changes, topic, when the topic was created: a group of an earlier life of it is none; the format that the
 --        caller writes; when the expected one was created (0: at any time)
--- reply  the stored definition; error RMQVERSION <stored revision>, RMQFORMAT <format>: nothing was done
-local format = KEYS[2] and redis.call('GET', KEYS[2])
+-- reply  the stored definition; error RMQVERSION <stored revision>, RMQGOING, RMQSHAPE <gone …>, RMQFORMAT <format>:
+--        nothing was done
+local format = KEYS[3] and redis.call('GET', KEYS[3])
 if format and format ~= ARGV[7] then
   return redis.error_reply('RMQFORMAT ' .. format)
+end
+local how, life = string.match(redis.call('GET', KEYS[2]) or '', '^(%a+) (%d+)$')
+if life and tonumber(life) >= tonumber(ARGV[6]) then
+  return redis.error_reply(how == 'going' and 'RMQGOING' or string.format('RMQSHAPE gone %s', life))
 end
 local LAST = '@' -- no group's name; when a group was created last
 local stored = redis.call('HGET', KEYS[1], ARGV[1])

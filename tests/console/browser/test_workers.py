@@ -178,6 +178,38 @@ def test_who_consumes_at_most_once_is_marked(stack: Stack, open_page: Callable[.
     assert row(fleet, "worker-1").get_by_text("At most once").count() == 0
 
 
+def test_a_worker_that_came_back_is_shown_as_it_is(stack: Stack, open_page: Callable[..., Page]) -> None:
+    about: dict[str, Any] = {
+        "host": "here", "pid": 9, "started_ms": 1, "threads": 2, "in_flight": 0, "done": 0, "failed": 0,
+        "done_per_s": 0.0, "stuck": 0, "version": "1", "state": "running", "stale": 0, "slots": {},
+        "session_for_ms": 0, "weight": 1, "versions": {},
+    }  # fmt: skip
+    fleet = open_page("/workers/")
+    expect(row(fleet, "worker-2")).to_have_count(1)
+    with stack.client() as client:
+        client.define(Topic("stamps", TopicKind.PRIORITY, slots=4))
+
+        def comes(topic: str, session: str, buttons: int) -> None:
+            def is_there() -> bool:
+                said = json.dumps(about | {"topics": [topic], "session": session})
+                client.connection.run([Call(script("heartbeat"), [client.keyspace.workers], ["back", said, 3_600_000])])
+                shown = row(fleet, "back").filter(has_text=topic)
+                return shown.count() == 1 and shown.get_by_role("button").count() == buttons
+
+            wait_until(is_there, timeout_s=30, what=f"it is there for {topic}, {session}")
+
+        comes("parcels", "connected", 2)
+        expect(fleet.locator(".rc-workers tbody tr").first).to_contain_text("back")
+        comes("stamps", "connected", 2)
+        row(fleet, "back").get_by_role("button", name="Move slots").click()
+        expect(fleet.locator("dialog option")).to_have_text(["stamps (0–3)"])
+        fleet.keyboard.press("Escape")
+        comes("stamps", "shared", 0)
+        client.connection.run([("DEL", client.keyspace.workers)])  # who is there says so again
+        expect(row(fleet, "back")).to_have_count(0)
+        Control(client).delete_topic("stamps")
+
+
 def test_what_is_done_to_a_worker_is_in_sight(stack: Stack, open_page: Callable[..., Page]) -> None:
     topics = ["flight-events@notifications", "flight-events@cache.of-a-machine-7.131a26d3"]
     about = {

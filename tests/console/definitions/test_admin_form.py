@@ -133,9 +133,33 @@ def test_deleting_says_what_goes_with_it(queue: Queue, as_role: Callable[..., Cl
     editor = as_role("Editor")
     assert editor.get(address).status_code == 403 == editor.post(address, {}).status_code
     browser = as_role("Admin")
-    assert b"All its messages are deleted" in browser.get(address).content
-    assert b"Say why" in browser.post(address, {}).content
-    assert browser.post(address, {"reason": "old", "confirm": "orders"}).status_code == 302
+    page = browser.get(address).content
+    assert b"All its messages are deleted" in page
+    shown = hidden(page)
+    assert b"Say why" in browser.post(address, shown).content
+    assert browser.post(address, shown | {"reason": "old", "confirm": "orders"}).status_code == 302
+    assert not queue.inspector.topics()
+
+
+def hidden(page: bytes) -> dict[str, str]:
+    """What a form says of what it was opened with."""
+    return dict(re.findall('type="hidden" name="([a-z_]+)" value="([^"]*)"', page.decode()))
+
+
+def test_deleting_is_of_what_was_shown(queue: Queue, as_role: Callable[..., Client]) -> None:
+    """Neither of a topic made anew, nor of messages that have come since."""
+    queue.topic()
+    browser, address = as_role("Admin"), f"{BASE}orders/delete/"
+    shown = hidden(browser.get(address).content)
+    queue.control.delete_topic("orders")
+    queue.topic()
+    page = browser.post(address, shown | {"reason": "old"}).content
+    assert b"Somebody else has changed this topic meanwhile" in page
+    queue.delayed("a")
+    page = browser.post(address, hidden(page) | {"reason": "old"}).content
+    assert b"still holds 1 message" in page and b"All its messages are deleted" in page
+    assert queue.inspector.topics()
+    assert browser.post(address, hidden(page) | {"reason": "old", "confirm": "orders"}).status_code == 302
     assert not queue.inspector.topics()
 
 

@@ -147,7 +147,11 @@ function render() {
       rows.delete(name);
     }
   const newest = new Map(frame.topics.map(({ name, version }) => [name, version]));
-  for (const worker of frame.workers) showWorker(frame, newest, worker);
+  for (const [at, worker] of frame.workers.entries()) {
+    showWorker(frame, newest, worker);
+    const row = rows.get(worker.name);
+    if (body.children[at] !== row) body.insertBefore(row, body.children[at] ?? null); // one that came, in its place
+  }
   showSought();
   showPins(frame);
   timeline.update(frame.events);
@@ -184,7 +188,6 @@ function showWorker(frame, newest, worker) {
       ),
     );
     rows.set(worker.name, row);
-    body.append(row);
   }
   row.dataset.key = key;
   const [name, session, slots, inFlight, perSecond, done, failed, stale, started, actions] = row.children;
@@ -251,9 +254,10 @@ function showWorker(frame, newest, worker) {
   setText(failed, count(worker.failed));
   setText(stale, count(worker.stale));
   redraw(started, h("time", { title: dateTime(worker.started_ms) }, relative(worker.started_ms, frame.at_ms)));
-  if (actions.dataset.drained !== String(worker.drained) || !actions.firstChild) {
-    actions.dataset.drained = String(worker.drained);
-    const serial = worker.session !== "shared";
+  const serial = worker.session !== "shared";
+  const offered = `${worker.drained} ${serial}`;
+  if (actions.dataset.offered !== offered) {
+    actions.dataset.offered = offered;
     replace(
       actions,
       serial
@@ -261,14 +265,17 @@ function showWorker(frame, newest, worker) {
             "div",
             { class: "rc-row-actions" },
             fleetButton(worker.drained ? "undrain" : "drain", () => ({ worker: worker.name })),
-            fleetButton("pin", () => ({
-              worker: worker.name,
-              topics: frame.topics.filter((topic) => topic.name in worker.topics),
-            })),
+            fleetButton("pin", () => ({ worker: worker.name, topics: topicsOf(worker.name) })),
           )
         : null,
     );
   }
+}
+
+/** As of now: its buttons stay for days, and it may come back with other topics; or these with other slots. */
+function topicsOf(/** @type {string} */ name) {
+  const own = frame?.workers.find((worker) => worker.name === name)?.topics ?? {};
+  return frame?.topics.filter((topic) => topic.name in own) ?? [];
 }
 
 /**

@@ -1,7 +1,8 @@
 // Spans of time that are looked at: zoomed, moved, and kept within what there is.
-import { ahead } from "../core/zone.js";
+import { ahead, momentOf } from "../core/zone.js";
 
 export const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
 export const DAY = 1440 * MINUTE;
 export const LONGEST = 366 * DAY;
 const SHORTEST = MINUTE;
@@ -71,8 +72,15 @@ const STEPS = [
  */
 export function ticks({ from, to }, most, least = 0) {
   const step = STEPS.find((each) => each >= least && (to - from) / each <= most) ?? STEPS[STEPS.length - 1];
-  const offset = -ahead(to);
+  // Hours are as long as ever where the clocks are changed; days and parts of them begin on either side when a clock of
+  // there says so, or a whole chart would be an hour beside its days.
+  const moment = step > HOUR ? onTheWall : (/** @type {number} */ local) => local - ahead(to);
   const found = [];
-  for (let at = Math.ceil((from - offset) / step) * step + offset; at <= to; at += step) found.push(at);
+  const first = from + ahead(step > HOUR ? from : to);
+  for (let local = Math.ceil(first / step) * step, at = moment(local); at <= to; local += step, at = moment(local))
+    if (at >= from) found.push(at);
   return found;
 }
+
+/** When the reader's clock says what one in UTC says at that moment. */
+const onTheWall = (/** @type {number} */ local) => momentOf(new Date(local).toISOString().slice(0, -1));
