@@ -4,15 +4,11 @@
 -- ARGV   name, expected version, channel of changes, when the expected one was created, the format the caller knows; the
 --        time (ms) of the last entry of its journals, and of those of its groups
 -- reply  1; error RMQVERSION <stored version>, RMQFORMAT <format>: nothing was done
-local format = redis.call('GET', KEYS[3])
-if format and format ~= ARGV[5] then
-  return redis.error_reply('RMQFORMAT ' .. format)
-end
-local stored = redis.call('HGET', KEYS[1], ARGV[1])
-local version = stored and tonumber(string.match(stored, '^{"version":(%d+),')) or 0
-local born = stored and tonumber(string.match(stored, '"created_ms":(%d+)') or 0)
-if version ~= tonumber(ARGV[2]) or born ~= tonumber(ARGV[4]) then
-  return redis.error_reply(string.format('RMQVERSION %d', version))
+-- include shared/expected_topic.lua
+
+local _, born, refused = expected_topic(KEYS[1], ARGV[1], ARGV[2], ARGV[4], KEYS[3], ARGV[5])
+if refused then
+  return refused
 end
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)

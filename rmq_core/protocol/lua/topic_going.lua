@@ -4,15 +4,11 @@
 -- KEYS   the registry; the format of the namespace
 -- ARGV   name, expected version, when the expected one was created, the format the caller knows
 -- reply  1; error RMQVERSION <stored version>, RMQFORMAT <format>: nothing was done
-local format = redis.call('GET', KEYS[2])
-if format and format ~= ARGV[4] then
-  return redis.error_reply('RMQFORMAT ' .. format)
-end
-local stored = redis.call('HGET', KEYS[1], ARGV[1])
-local version = stored and tonumber(string.match(stored, '^{"version":(%d+),')) or 0
-local born = stored and tonumber(string.match(stored, '"created_ms":(%d+)') or 0)
-if version ~= tonumber(ARGV[2]) or born ~= tonumber(ARGV[3]) then
-  return redis.error_reply(string.format('RMQVERSION %d', version))
+-- include shared/expected_topic.lua
+
+local stored, _, refused = expected_topic(KEYS[1], ARGV[1], ARGV[2], ARGV[3], KEYS[2], ARGV[4])
+if refused then
+  return refused
 end
 local time = redis.call('TIME')
 local rest = string.gsub(string.sub(stored, 1, -2), ',"going_s":%d+$', '')
