@@ -133,7 +133,7 @@ def as_seen(refs: Sequence[MessageRef], seen: Mapping[MessageRef, float] | None)
         return []
     if others := seen.keys() - set(refs):
         raise InvalidMessage(f"what was seen is of messages that are not named: {next(iter(others))!r:.80}")
-    if wrong := [each for each in seen.values() if isinstance(each, bool) or not 0 <= each <= SCORE_MAX]:
+    if wrong := [each for each in seen.values() if type(each) not in (int, float) or not 0 <= each <= SCORE_MAX]:
         raise InvalidMessage(f"what was seen is a number from 0 to {SCORE_MAX}, not {wrong[0]!r:.80}")
     return [repr(seen[ref]) if ref in seen else "" for ref in refs]
 

@@ -179,6 +179,9 @@ async def test_a_dead_letter_that_was_seen_is_not_taken_for_a_later_one(bench: B
     assert (await bench.inspector.messages("work", "dead")).rows == (anew,)
     with pytest.raises(errors.InvalidMessage, match="not named"):
         await act("work", [anew.ref], died_ms={other: 1})
+    for wrong in ("5", None, True, -1, float("nan")):
+        with pytest.raises(errors.InvalidMessage, match="a number from 0"):
+            await act("work", [anew.ref], died_ms={anew.ref: wrong})
     assert await act("work", [anew.ref], died_ms={anew.ref: anew.score_ms}) == [(anew.ref, "done")]
     assert (await bench.inspector.messages("work", "dead")).rows == ()
 
