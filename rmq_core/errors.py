@@ -189,6 +189,9 @@ class RouteError(RMQError):
 class InvalidRoute(RouteError):
     """A definition of a route that breaks a rule, or does not fit its topics."""
 
+    taken_by: str = ""
+    """Which route takes from its source already, where that is why."""
+
 
 class UnknownRoute(RouteError):
     """Nobody has defined that route."""
@@ -342,6 +345,11 @@ _SCRIPT_ERRORS: dict[str, tuple[type[RMQError], str]] = {
 def is_usage(error: BaseException) -> bool:
     """Whether what was asked for can be nothing, rather than that a server or what it holds refuses it."""
     return type(error) in (ConfigurationError, InvalidTopic, InvalidMessage, InvalidFilter, InvalidRoute)
+
+
+def is_wrong_type(error: BaseException) -> bool:
+    """Whether a key was another kind of value than expected: as that of a topic which was made anew as a stream."""
+    return isinstance(error, ScriptFailed) and "WRONGTYPE" in str(error)
 
 
 _NEWER_SHAPE = re.compile(r"f(\d+) ")

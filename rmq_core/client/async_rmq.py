@@ -10,10 +10,9 @@ from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from rmq_core.client.arguments import UNSET, Rest, Unset, deliveries_of, patience_ms, several, topic_name
-from rmq_core.client.base import RESULT_LOOK_S, ClientCore
+from rmq_core.client.base import OUTDATED, RESULT_LOOK_S, ClientCore
 from rmq_core.client.journal import AsyncJournalReader
 from rmq_core.client.shared_check import AsyncSharedCheck
-from rmq_core.errors import TopicReshaped
 from rmq_core.hooks.hook import Hook
 from rmq_core.model.composing import Content, SendOptions, compose
 from rmq_core.model.delivery import Delivery, SettleStatus
@@ -180,23 +179,22 @@ class AsyncRMQ(ClientCore):
     async def _send_some(
         self, definition: Topic, messages: Iterable[Any], allow_past: bool, before: SentMany
     ) -> SentMany:
-        if definition.is_stream:
-            return plus(before, await self._add_many(definition, messages))
-        if sending.asks_more(definition):
-            limited = sending.send_many_limited(
-                self.keyspace, definition, messages, allow_past=allow_past, before=before
-            )
-            return await self.run(limited)
-        groups = sending.groups(self.keyspace, definition, messages, allow_past=allow_past)
-        total = before
-        sent: deque[list[Call]] = deque()
         try:
+            if definition.is_stream:
+                return plus(before, await self._add_many(definition, messages))
+            if sending.asks_more(definition):
+                limited = sending.send_many_limited(
+                    self.keyspace, definition, messages, allow_past=allow_past, before=before
+                )
+                return await self.run(limited)
+            groups = sending.groups(self.keyspace, definition, messages, allow_past=allow_past)
+            total = before
+            sent: deque[list[Call]] = deque()
             async for replies in self.connection.stream(sending.remembered(groups, sent)):
                 total = plus(total, count(replies))
                 await self.run(note_heads(self.keyspace, definition, sent.popleft(), replies))
-        except TopicReshaped:
-            await self.run(self.reshaped(definition.name))  # repeating the whole follows the new one
-            raise
+        except OUTDATED as error:
+            raise await self.run(self.not_sent(definition, error)) from error
         return total
 
     async def _add_many(self, definition: Topic, messages: Iterable[AnyMessage | Content]) -> SentMany:
@@ -206,9 +204,6 @@ class AsyncRMQ(ClientCore):
                 batches.calls(entries.groups(self.keyspace, definition, messages, self.sender))
             ):
                 added += batches.answered(replies)
-        except TopicReshaped:
-            await self.run(self.reshaped(definition.name))
-            raise
         finally:
             batches.end()
         return SentMany(added, 0)

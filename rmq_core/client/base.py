@@ -16,9 +16,12 @@ from rmq_core.client.sender import CallNumbers
 from rmq_core.errors import (
     InvalidMessage,
     RMQError,
+    ScriptFailed,
     TopicReshaped,
     UnknownTopic,
     WrongKind,
+    from_reply,
+    is_wrong_type,
 )
 from rmq_core.hooks.chain import Hooks
 from rmq_core.hooks.hook import Hook
@@ -56,6 +59,9 @@ DEFINITION_TTL_S = 1.0
 READ_ANEW_S = 0.9
 """From then on one caller reads it anew. Else all that share the client would at the same moment, each on a connection
 of its own."""
+
+OUTDATED = (TopicReshaped, WrongKind, InvalidMessage, ScriptFailed)
+"""What a call may end with for no other reason than that its topic was made anew since the definition was read."""
 
 
 def _members(keyspace: Keyspace, topic: Topic) -> Operation[list[Member]]:
@@ -182,8 +188,8 @@ class ClientCore:
         topic = self.known_topic(name) or (yield from self.checked_topic(name))
         try:
             return (yield from operation(self.keyspace, topic, *args, **kwargs))
-        except TopicReshaped:
-            topic = yield from self.reshaped(name)
+        except OUTDATED as error:
+            (topic,) = yield from self.followed([topic], error)
             return (yield from operation(self.keyspace, topic, *args, **kwargs))
 
     def hookable(self, topic: str | Topic, given: Any) -> Operation[AnyMessage | None]:
@@ -208,18 +214,42 @@ class ClientCore:
         listed = list(dict.fromkeys(map(topic_name, given)))
         if not listed:
             raise InvalidMessage("say which topic is to be read, or which ones")
-        try:
-            return (yield from self._read(listed, self.checked_topic, asked))
-        except TopicReshaped:
-            return (yield from self._read(listed, self.reshaped, asked))
-
-    def _read(
-        self, names: list[str], definition_of: Callable[[str], Operation[Topic]], asked: Reading
-    ) -> Operation[EntryPage]:
         topics: list[Topic] = []
-        for name in names:
-            topics += [check_stream((yield from definition_of(name)), "is read")]
-        return (yield from reading.read(self.keyspace, topics, asked))
+        for name in listed:
+            topics += [(yield from self.checked_topic(name))]
+        try:
+            return (yield from self._read(topics, asked))
+        except OUTDATED as error:
+            return (yield from self._read((yield from self.followed(topics, error)), asked))
+
+    def _read(self, topics: list[Topic], asked: Reading) -> Operation[EntryPage]:
+        return reading.read(self.keyspace, [check_stream(topic, "is read") for topic in topics], asked)
+
+    def followed(self, topics: Sequence[Topic], error: RMQError) -> Operation[list[Topic]]:
+        """What to try again with after an error that is `OUTDATED`, which is raised where no topic was made anew.
+
+        Also raises `UnknownTopic`.
+        """
+        if isinstance(error, ScriptFailed) and not is_wrong_type(error):
+            raise error
+        made_anew = {topic.name for topic in topics if isinstance(error, TopicReshaped)}
+        for topic in topics if not made_anew else ():
+            now = yield from definitions.read(self.keyspace, topic.name)
+            made_anew |= {topic.name} if now.shape != topic.shape else set()
+        if not made_anew:
+            raise error
+        found = {topic.name: topic for topic in topics}
+        for name in found.keys() & made_anew:
+            found[name] = yield from self.reshaped(name)
+        return list(found.values())
+
+    def not_sent(self, topic: Topic, error: RMQError) -> Operation[RMQError]:
+        """What to raise of a batch that ended with an error that is `OUTDATED`; repeating it all follows the new one.
+
+        Raises the error itself where the topic was not made anew, and `UnknownTopic`.
+        """
+        (now,) = yield from self.followed([topic], error)
+        return from_reply(f"RMQSHAPE {now.shape}")
 
     def reshaped(self, name: str) -> Operation[Topic]:
         """The definition of a topic that was made again, whose slots all know it from now on. Raises `UnknownTopic`.

@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from rmq_core.client.async_rmq import AsyncRMQ
+from rmq_core.client.base import OUTDATED
 from rmq_core.client.rmq import RMQ
 from rmq_core.errors import (
     BacklogFull,
@@ -69,17 +70,21 @@ def each(client: RMQ | AsyncRMQ, name: str, messages: Sequence[AnyMessage]) -> O
 
     Where the topic was defined again since its definition was read, those that were refused for it follow the new one.
     """
-    results = yield from _each(client, (yield from client.checked_topic(name)), messages)
-    again = [position for position, result in enumerate(results) if isinstance(result, TopicReshaped)]
-    if again:
-        try:
-            topic = yield from client.reshaped(name)
-        except TopicError as error:
-            resent: list[Sent | Exception] = [error] * len(again)
-        else:
-            resent = yield from _each(client, topic, [messages[position] for position in again])
-        for position, result in zip(again, resent, strict=True):
-            results[position] = result
+    topic = yield from client.checked_topic(name)
+    results = yield from _each(client, topic, messages)
+    again = [position for position, result in enumerate(results) if isinstance(result, OUTDATED)]
+    if not again:
+        return results
+    refused: Any = min((results[position] for position in again), key=lambda each: not isinstance(each, TopicReshaped))
+    try:
+        (now,) = yield from client.followed([topic], refused)
+    except RMQError as error:
+        if error is not refused:
+            results = [error if isinstance(result, TopicReshaped) else result for result in results]
+        return results
+    resent = yield from _each(client, now, [messages[position] for position in again])
+    for position, result in zip(again, resent, strict=True):
+        results[position] = result
     return results
 
 

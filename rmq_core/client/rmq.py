@@ -8,10 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from rmq_core.client.arguments import UNSET, Rest, Unset, deliveries_of, patience_ms, several, topic_name
-from rmq_core.client.base import RESULT_LOOK_S, ClientCore
+from rmq_core.client.base import OUTDATED, RESULT_LOOK_S, ClientCore
 from rmq_core.client.journal import JournalReader
 from rmq_core.client.shared_check import SharedCheck
-from rmq_core.errors import TopicReshaped
 from rmq_core.hooks.hook import Hook
 from rmq_core.model.composing import Content, SendOptions, compose
 from rmq_core.model.delivery import Delivery, SettleStatus
@@ -196,23 +195,22 @@ class RMQ(ClientCore):
         return total
 
     def _send_some(self, definition: Topic, messages: Iterable[Any], allow_past: bool, before: SentMany) -> SentMany:
-        if definition.is_stream:
-            return plus(before, self._add_many(definition, messages))
-        if sending.asks_more(definition):
-            limited = sending.send_many_limited(
-                self.keyspace, definition, messages, allow_past=allow_past, before=before
-            )
-            return self.run(limited)
-        groups = sending.groups(self.keyspace, definition, messages, allow_past=allow_past)
-        total = before
-        sent: deque[list[Call]] = deque()
         try:
+            if definition.is_stream:
+                return plus(before, self._add_many(definition, messages))
+            if sending.asks_more(definition):
+                limited = sending.send_many_limited(
+                    self.keyspace, definition, messages, allow_past=allow_past, before=before
+                )
+                return self.run(limited)
+            groups = sending.groups(self.keyspace, definition, messages, allow_past=allow_past)
+            total = before
+            sent: deque[list[Call]] = deque()
             for replies in self.connection.stream(sending.remembered(groups, sent)):
                 total = plus(total, count(replies))
                 self.run(note_heads(self.keyspace, definition, sent.popleft(), replies))
-        except TopicReshaped:
-            self.run(self.reshaped(definition.name))  # repeating the whole follows the new one
-            raise
+        except OUTDATED as error:
+            raise self.run(self.not_sent(definition, error)) from error
         return total
 
     def _add_many(self, definition: Topic, messages: Iterable[AnyMessage | Content]) -> SentMany:
@@ -222,9 +220,6 @@ class RMQ(ClientCore):
                 batches.calls(entries.groups(self.keyspace, definition, messages, self.sender))
             ):
                 added += batches.answered(replies)
-        except TopicReshaped:
-            self.run(self.reshaped(definition.name))
-            raise
         finally:
             batches.end()
         return SentMany(added, 0)

@@ -16,6 +16,8 @@ from rmq_core.protocol.scripts import Call, Each, Operation, batches, script
 SLOTS_AT_ONCE = 64
 LAST_PART = 2**64 - 1
 """Of both parts of an id; behind it comes nothing."""
+RESTORE_ROLE = "restore"
+"""Who has the lease of it reads in the journals what is sent meanwhile: nothing is trimmed. It ends by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,10 @@ class JournalState:
 
 
 def trim(keyspace: Keyspace, topic: Topic) -> Operation[int]:
-    """Removes what every durable reader has committed; returns how many entries. Without readers, nothing."""
+    """Removes what every durable reader has committed; returns how many entries. Without readers, and while something
+    is restored, nothing."""
+    if (yield from _is_held(keyspace)):
+        return 0
     return (yield from _trim_behind(keyspace, topic, (yield from reader.positions(keyspace, topic))))
 
 
@@ -60,6 +65,8 @@ def trim_each(
     One whose readers cannot be read keeps no other from being trimmed; the first such error is raised at the end.
     """
     gone, failed = 0, None
+    if (yield from _is_held(keyspace)):
+        return 0
     for some in batches(topics):
         replies = yield Each(("HGETALL", keyspace.journal_readers(topic.name)) for topic in some)
         for topic, reply in zip(some, replies, strict=True):
@@ -73,6 +80,11 @@ def trim_each(
     if failed is not None:
         raise failed
     return gone
+
+
+def _is_held(keyspace: Keyspace) -> Operation[bool]:
+    (leases,) = yield [("EXISTS", keyspace.election(RESTORE_ROLE)[0])]
+    return bool(leases)
 
 
 def _trim_behind(keyspace: Keyspace, topic: Topic, known: dict[str, dict[int, Position]]) -> Operation[int]:

@@ -158,6 +158,8 @@ class Holdings:
         taken = await self._taken()
         gone = [slot for slot in self._held if slot not in taken]
         turn = sorted(self._held)
+        if not turn:
+            return  # all were given up meanwhile
         start = self._checked_to % len(turn)
         some = (turn[start:] + turn[:start])[:CHECKED_AT_ONCE]
         self._checked_to = start + len(some)

@@ -23,6 +23,7 @@ from rmq_core.ownership.election import Term
 from rmq_core.ownership.members import Members
 from rmq_core.ownership.nodes import Member, Paths, decode_assignment, encode_assignment
 from rmq_core.ownership.session import Session
+from rmq_core.queries import present
 
 log = logging.getLogger(__name__)
 
@@ -42,6 +43,8 @@ class Leader:
         self._client = client
         self._news = asyncio.Event()
         self._overrides: Overrides | None = None
+        self._ahead_ms = 0.0
+        """The server's clock, of the steady one here. Each leader goes on with times that another one has written."""
         self._known: dict[str, tuple[Assignment | None, int]] = {}
 
     async def lead(self, term: Term) -> None:
@@ -84,6 +87,8 @@ class Leader:
     async def _read_overrides(self) -> Overrides:
         """Those read before, when Redis is away; without any nothing is assigned, for nothing can be taken either."""
         try:
+            now_ms = await self._client.run(present.now_ms(self._client.keyspace))
+            self._ahead_ms = now_ms - time.monotonic() * 1000
             self._overrides = await self._client.run(placement.read(self._client.keyspace))
         except RMQError as error:
             if self._overrides is None:
@@ -103,7 +108,7 @@ class Leader:
             contenders(listening, overrides.drained),
             before,
             pins=overrides.pins.get(topic, {}),
-            now_ms=int(time.time() * 1000),
+            now_ms=round(self._ahead_ms + time.monotonic() * 1000),
             grace_ms=self._session.config.grace_ms,
         )
         if after != before:

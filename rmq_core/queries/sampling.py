@@ -8,7 +8,7 @@ from itertools import chain
 from operator import is_
 from typing import Any, NamedTuple
 
-from rmq_core.errors import RMQError
+from rmq_core.errors import ConnectionLost, RMQError
 from rmq_core.model.group import AT, is_group_name
 from rmq_core.model.holds import read_holds
 from rmq_core.model.samples import SlotSample, TopicSample
@@ -16,7 +16,7 @@ from rmq_core.model.stats import Counters, Histogram, number
 from rmq_core.model.topic import Topic
 from rmq_core.model.views import Unreadable
 from rmq_core.protocol.keys import Keyspace
-from rmq_core.protocol.scripts import Call, Operation, Request, Within, batches
+from rmq_core.protocol.scripts import Call, Each, Operation, Request, Within, batches
 from rmq_core.protocol.slot_calls import changed, snapshot, stats_keys
 from rmq_core.protocol.streams import read_position
 from rmq_core.queries import definitions, stored_groups
@@ -69,7 +69,8 @@ def sample(
 
     ``spread``: keys are on several nodes, so one call may name one slot only.
 
-    A topic of which no node serves some slot is left out and named; raises only where that is all of them.
+    A topic of which some slot cannot be read, or is served by no node, is left out and named; raises only where that is
+    all of them, or the server is away.
     """
     defined, unreadable = yield from definitions.read_everything(keyspace)
     asked = {name.partition(AT)[0] for name in names or () if is_group_name(name)}
@@ -92,14 +93,18 @@ def sample(
     lost: dict[str, RMQError] = {}
 
     def ask(calls: list[Call]) -> Sequence[Request]:
-        return Within(calls, ANOTHER_NODE_MS) if spread else calls
+        return Within(calls, ANOTHER_NODE_MS) if spread else Each(calls)
 
     replies = yield ask([each.call for each in questions])
     clock: dict[str, int] = {}
     stale: list[tuple[Topic, int]] = []
     for call, reply in zip(questions, replies, strict=True):
-        if isinstance(reply, RMQError):
+        if isinstance(reply, RMQError) and spread:
             lost |= dict.fromkeys(call.names, reply)
+        elif isinstance(reply, ConnectionLost):
+            raise reply
+        elif isinstance(reply, RMQError):
+            stale += call.places  # of which topic the slot is that cannot be read, only a look at each can say
         else:
             at_ms, positions = reply
             clock |= dict.fromkeys(call.names, at_ms)
@@ -108,11 +113,13 @@ def sample(
     for some in batches(each for each in stale if each[0].name not in lost):
         rows = yield ask([snapshot(keyspace, topic, slot) for topic, slot in some])
         for (topic, slot), row in zip(some, rows, strict=True):
+            if isinstance(row, ConnectionLost) and not spread:
+                raise row
             if isinstance(row, RMQError):
                 lost[topic.name] = row
                 continue
             fresh.setdefault(topic.name, {})[slot] = slot_sample(slot, row)
-            clock[topic.name] = max(clock[topic.name], row[0])
+            clock[topic.name] = max(clock.get(topic.name, 0), row[0])
     if lost:
         if len(lost) == len(topics):
             raise next(iter(lost.values()))

@@ -156,10 +156,12 @@ def _checked(keyspace: Keyspace, route: Route, others: Sequence[Route]) -> Opera
             raise InvalidRoute("start is of routes that read a stream: of a queue, all that it holds is forwarded")
         for other in others:
             if other.source == route.source:
-                raise InvalidRoute(
+                taken = InvalidRoute(
                     f"route {other.name!r} takes from {route.source!r} already, and each message goes to one of them"
                     " only: give that one more targets"
                 )
+                taken.taken_by = other.name
+                raise taken
     leads: dict[str, set[str]] = {}
     for each in (*others, route):
         leads.setdefault(each.source, set()).update(target.topic for target in each.targets)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import os
 import time
 from collections import deque
@@ -17,7 +18,7 @@ from redis.asyncio.cluster import ClusterNode, RedisCluster
 from redis.exceptions import BusyLoadingError, ResponseError
 
 from rmq_core.transport.exchange import Answers, Plan
-from rmq_core.transport.lines import ASK_AGAIN_S, DEMOTED, IDLE_S
+from rmq_core.transport.lines import ASK_AGAIN_S, DEMOTED, IDLE_S, Asking
 from rmq_core.transport.nodes import Line
 from rmq_core.transport.retry import Failed, Packed, refused, transient
 
@@ -35,6 +36,7 @@ class AsyncLines:
 
     def __init__(self) -> None:
         self._used_at = time.monotonic()
+        self._asking = Asking()
 
     async def exchange(self, plan: Plan, lender: Callable[[Line], Any]) -> Answers:
         """Writes everything and reads everything. Raises `ConfigurationError`."""
@@ -81,12 +83,13 @@ class AsyncLines:
         return replies
 
     async def _look_at(self, pool: Any) -> None:
-        """Before a line is used that was idle: whether the Sentinels name another master by now."""
-        idle = time.monotonic() - self._used_at > IDLE_S
-        self._used_at = time.monotonic()
-        if idle and hasattr(pool, "get_master_address"):
+        """Whether the Sentinels name another master by now."""
+        began = time.monotonic()
+        idle, self._used_at = began - self._used_at > IDLE_S, began
+        if hasattr(pool, "get_master_address") and (idle or self._asking.due(began)):
             with contextlib.suppress(redis.RedisError, OSError):
                 await pool.get_master_address()  # which hangs up on the former one
+            self._asking.done(began)
 
 
 async def _converse(
@@ -107,21 +110,21 @@ async def _converse(
     await write(packed, began)
     while under_way:
         commands, since = under_way[0]
-        await _read(connection, len(replies) + commands, replies)
-        if time.monotonic() - since > ASK_AGAIN_S:
+        await _read(pool, connection, len(replies) + commands, replies)
+        if time.monotonic() - since > ASK_AGAIN_S or getattr(pool, "succeeded", False):
             await _still_master(pool, connection)
         under_way.popleft()
         if answered is not None:
             await answered(replies, write)
 
 
-async def _read(connection: Any, count: int, replies: list[Any]) -> None:
+async def _read(pool: Any, connection: Any, count: int, replies: list[Any]) -> None:
     """Reads until there are so many replies; a refusal is one of them. What came along with one that was awaited is
     taken at once: awaiting each by itself costs as much as all the rest of a send.
     """
     while len(replies) < count:
         try:
-            replies.append(await connection.read_response(disconnect_on_error=False))
+            replies.append(await _reply(pool, connection))
         except (ResponseError, BusyLoadingError) as error:
             replies.append(error)
         parser: Any = connection._parser
@@ -135,13 +138,28 @@ async def _read(connection: Any, count: int, replies: list[Any]) -> None:
                 replies.append(reply)
 
 
+async def _reply(pool: Any, connection: Any) -> Any:
+    """The next one. While a node of a Cluster is silent, others are asked whether it has a successor."""
+    if not hasattr(pool, "has_successor"):
+        return await connection.read_response(disconnect_on_error=False)
+    until = time.monotonic() + (connection.socket_timeout or math.inf)
+    while True:
+        try:
+            async with asyncio.timeout(ASK_AGAIN_S):
+                return await connection.read_response(disconnect_on_error=False)
+        except TimeoutError:
+            if time.monotonic() > until:
+                raise redis.TimeoutError("a node of the Cluster did not answer") from None
+            await _still_master(pool, connection)
+
+
 async def _still_master(pool: Any, connection: Any) -> None:
     """Refuses an answer that came late from a server that was master, and will forget what it has just accepted."""
     if not _may_be_succeeded(pool):
         return
     try:
         if hasattr(pool, "has_successor"):
-            succeeded = await pool.has_successor()
+            succeeded = pool.succeeded = await pool.has_successor()
         else:
             succeeded = await pool.get_master_address() != (connection.host, connection.port)
     except (redis.RedisError, OSError):

@@ -43,7 +43,7 @@ class AsyncServers:
         if isinstance(self.routes, ClusterRoutes):
             await client.initialize()
             if self.routes.doubtful and self.routes.nodes is not None:
-                await client.nodes_manager.initialize()
+                await client.nodes_manager.initialize(last_failed_node_name=self.routes.silent)
                 self.routes.refreshed()
             self.routes.nodes = client.nodes_manager
 
@@ -55,6 +55,7 @@ class AsyncServers:
         if node is None:
             options = self.client.get_connection_kwargs()
             node = self._nodes[line] = WatchedNode(*line, **options)
+            node.succeeded = False
             node.has_successor = partial(has_successor_async, self.client.nodes_manager, options, line)
         return node
 

@@ -173,7 +173,7 @@ def _round(under_way: Sequence[tuple[Job, Unit]], routes: Routes) -> Generator[P
     for line, units in lines.items():
         answer = answers[line]
         if isinstance(answer, Failed):
-            routes.doubt()
+            routes.doubt(line)
             _keep(units, answer)
             continue
         at = 0
@@ -240,7 +240,7 @@ def _teach(unknown: Mapping[Line, Sequence[tuple[Job, Unit]]], routes: Routes) -
         for line, units in unknown.items():
             answer = answers[line]
             if isinstance(answer, Failed):
-                routes.doubt()
+                routes.doubt(line)
                 _keep(units, answer)
                 continue
             for (job, unit), reply in zip(units, answer, strict=True):

@@ -6,6 +6,7 @@ The pool's own lending costs as much as a small script, and a connection per thr
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import time
 from collections.abc import Sequence
@@ -24,7 +25,8 @@ IDLE_S = 1.0
 """A line that was idle for longer is looked at before it is used: its server may have hung up, or be master no more."""
 
 ASK_AGAIN_S = 1.0
-"""So often, while a reply is awaited, a Sentinel is asked whether the server is still the master."""
+"""So often, while a reply is awaited, a Sentinel, or another node of a Cluster, is asked whether the server is still a
+master."""
 
 DEMOTED = "previous master"
 
@@ -36,11 +38,33 @@ class Flight(NamedTuple):
     pid: int
 
 
+class Asking:
+    """When the Sentinels are to be asked whether a line that is in use leads to the master: one that was forced to hand
+    over goes on accepting, and forgets it. Where they are slow to answer, less often.
+    """
+
+    def __init__(self) -> None:
+        self._from = 0.0
+
+    def due(self, now: float) -> bool:
+        """Whether to ask now; who else comes meanwhile goes on."""
+        if now < self._from:
+            return False
+        self._from = now + ASK_AGAIN_S
+        return True
+
+    def done(self, began: float) -> None:
+        """The answer is there, or there is none."""
+        now = time.monotonic()
+        self._from = now + max(ASK_AGAIN_S, 10 * (now - began))
+
+
 class Lines:
     """Connections nobody uses just now, by server."""
 
     def __init__(self) -> None:
         self._free: dict[Line, list[tuple[Any, float]]] = {}
+        self._asking = Asking()
 
     def borrow(self, line: Line, pool: Any) -> Any:
         """A connection for one exchange; give it back afterwards. Raises what connecting raises."""
@@ -55,8 +79,11 @@ class Lines:
             known = getattr(pool, "master_address", None)
             if known is not None and known != (connection.host, connection.port):
                 connection.disconnect()
-            elif time.monotonic() - since > IDLE_S and connection.is_connected:
+            elif connection.is_connected and (
+                began - since > IDLE_S or (known is not None and self._asking.due(began))
+            ):
                 _look_at(connection, pool)
+                self._asking.done(began)
             if not connection.is_connected:
                 connection.connect()  # never by itself: with Sentinel, only this asks who is the master now
             if time.monotonic() - began > ASK_AGAIN_S:
@@ -168,22 +195,22 @@ class Lines:
 
 def _response(connection: Any) -> Any:
     pool = getattr(connection, "connection_pool", None)  # with Sentinel only
-    began = time.monotonic()
+    most_s = SOCKET_TIMEOUT_S
     if pool is None:
-        reply = connection.read_response(disconnect_on_error=False)
-        if time.monotonic() - began > ASK_AGAIN_S:
-            _refuse_former_master(connection, getattr(connection, "pool_of_node", None))
-        return reply
+        pool, most_s = getattr(connection, "pool_of_node", None), connection.socket_timeout or math.inf
+    if pool is None:
+        return connection.read_response(disconnect_on_error=False)
+    began = time.monotonic()
     # A master that died without a word leaves its lines open: look for its successor before the time is over.
     while True:
         try:
             reply = connection.read_response(timeout=ASK_AGAIN_S, disconnect_on_error=False)
         except redis.TimeoutError:
-            if time.monotonic() - began > SOCKET_TIMEOUT_S or _succeeded(connection, pool):
+            if time.monotonic() - began > most_s or _succeeded(connection, pool):
                 raise
         else:
             # One that comes late may be that of a master which was asleep, and will forget what it has just accepted.
-            if time.monotonic() - began > ASK_AGAIN_S:
+            if time.monotonic() - began > ASK_AGAIN_S or getattr(pool, "succeeded", False):
                 _refuse_former_master(connection, pool)
             return reply
 
@@ -209,6 +236,7 @@ def _succeeded(connection: Any, pool: Any) -> bool:
     """Whether the Sentinels, or other nodes, name another master; False where none of them answers."""
     with contextlib.suppress(redis.RedisError, OSError):
         if hasattr(pool, "has_successor"):
-            return bool(pool.has_successor())
+            pool.succeeded = pool.has_successor()
+            return bool(pool.succeeded)
         return bool(pool.get_master_address() != (connection.host, connection.port))
     return False

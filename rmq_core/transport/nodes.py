@@ -29,8 +29,8 @@ class Routes:
         """Whether the error says that keys are being moved just now."""
         return False
 
-    def doubt(self) -> None:
-        """A server did not answer: what is known of them may be old."""
+    def doubt(self, silent: Line = None) -> None:
+        """A server did not answer: what is known of them may be old. ``silent``: which one, where that is known."""
 
 
 class ClusterRoutes(Routes):
@@ -40,13 +40,15 @@ class ClusterRoutes(Routes):
         self.credentials = credentials
         self.nodes: Any = None  # redis-py's manager, from the first connection on
         self.doubtful = False
+        self.silent: str | None = None
+        """The node that did not answer, by redis-py's name: it is asked for the map after all others."""
         self.first_seen: dict[int, float] = {}  # when a slot was seen to be on the move
         self._moved: dict[int, Address] = {}
         self._hash_slots: dict[str, int] = {}
 
     def refreshed(self) -> None:
         """redis-py has read the map again."""
-        self.doubtful = False
+        self.doubtful, self.silent = False, None
         self._moved.clear()
 
     def hash_slot(self, key: str) -> int:
@@ -80,5 +82,7 @@ class ClusterRoutes(Routes):
     def moves(self, error: Exception) -> bool:
         return isinstance(error, (AskError, TryAgainError))
 
-    def doubt(self) -> None:
+    def doubt(self, silent: Line = None) -> None:
         self.doubtful = True
+        if silent is not None:
+            self.silent = "{}:{}".format(*silent)

@@ -19,8 +19,10 @@ from rmq_core.transport.redis_url import SENTINEL_TIMEOUT_S
 class WatchedNode(ClusterNode):
     """One that is asked whether it has a successor."""
 
-    __slots__ = ("has_successor",)
+    __slots__ = ("has_successor", "succeeded")
     has_successor: Callable[[], Awaitable[bool]]
+    succeeded: bool
+    """What was said last: then a quick answer is checked, too."""
 
 
 _BRIEFLY = {"socket_timeout": SENTINEL_TIMEOUT_S, "socket_connect_timeout": SENTINEL_TIMEOUT_S}

@@ -172,7 +172,7 @@ class Connection:
         if self._client is None:
             self._open()
         if isinstance(self._routes, ClusterRoutes) and self._routes.doubtful:
-            self._client.nodes_manager.initialize()
+            self._client.nodes_manager.initialize(last_failed_node_name=self._routes.silent)
             self._routes.refreshed()
 
     def _pool(self, line: Line) -> Any:
@@ -186,6 +186,7 @@ class Connection:
                     nodes = self._client.nodes_manager
                     node = self._nodes[line] = nodes.create_redis_node(*line, **nodes.connection_kwargs)
                     pack_numbers(node)
+                    node.connection_pool.succeeded = False
                     node.connection_pool.has_successor = partial(has_successor, nodes, line)
         return node.connection_pool
 

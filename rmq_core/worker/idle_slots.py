@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
 from rmq_core.client.async_rmq import AsyncRMQ
-from rmq_core.errors import RMQError
+from rmq_core.errors import ConnectionLost, RMQError
 from rmq_core.protocol.keys import QUEUE_KEYS
-from rmq_core.protocol.scripts import Call, Request, Within, batches
+from rmq_core.protocol.scripts import Call, Each, Request, Within, batches
 from rmq_core.protocol.slot_calls import changed, on_slot, stats_keys
 from rmq_core.protocol.takes import NOT_DUE
 from rmq_core.transport.notifications import FALLBACK_S
@@ -60,7 +60,7 @@ class IdleSlots:
 
     async def once(self) -> int:
         """Wakes the runners of idle slots that have something to do; how many."""
-        idle = [(topic, runner) for topic in self._topics for runner in topic.idle]
+        idle = [(topic, runner) for topic in self._topics if not topic.deleted for runner in topic.idle]
         suspects = await (self._apart(idle) if self._client.target.is_cluster else self._together(idle))
         heard: list[tuple[SlotRunner, int | None]] = []
         for some in batches(suspects, READ_AT_ONCE):
@@ -77,12 +77,13 @@ class IdleSlots:
         for of_groups in (False, True):
             some = (each for each in idle if not each[1].sleep.empty and each[0].definition.is_group is of_groups)
             holding += batches(some, SLOTS_AT_ONCE)
-        replies = await self._client.connection.run([*map(_held, empty), *map(_changed, holding)])
+        replies = await self._answered([*map(_held, empty), *map(_changed, holding)])
         suspects: list[_Idle] = []
         for group, held in zip(empty, replies, strict=False):
             suspects += group if held else ()
-        for group, (_, positions) in zip(holding, replies[len(empty) :], strict=True):
-            suspects += (group[position - 1] for position in positions)
+        for group, reply in zip(holding, replies[len(empty) :], strict=True):
+            # Which of them keeps the others from being looked at, only a look at each can say.
+            suspects += group if reply is None else (group[position - 1] for position in reply[1])
         return suspects
 
     async def _apart(self, idle: list[_Idle]) -> list[_Idle]:
@@ -92,9 +93,16 @@ class IdleSlots:
 
     async def _served(self, calls: list[Call]) -> list[Any]:
         """The replies of a Cluster; None for a slot that no node serves."""
-        replies = await self._client.connection.run(Within(calls, for_ms=0))
+        return await self._answered(Within(calls, for_ms=0))
+
+    async def _answered(self, requests: Sequence[Request]) -> list[Any]:
+        """The replies; None for an error: what is wrong with one slot keeps nobody from the others."""
+        within = isinstance(requests, Within)
+        replies = await self._client.connection.run(requests if within else Each(requests))
         troubles = [reply for reply in replies if isinstance(reply, RMQError)]
         if troubles:
+            if not within and isinstance(troubles[0], ConnectionLost):
+                raise troubles[0]
             self._trouble.say("cannot look for messages of some idle slots", troubles[0])
         return [None if isinstance(reply, RMQError) else reply for reply in replies]
 
@@ -104,17 +112,17 @@ class IdleSlots:
         counters: list[Request] = [("HVALS", key) for topic, runner in suspects for key in _stats(topic, runner)]
         dues = [on_slot("next_due", topic.work.keyspace, topic.definition, runner.slot) for topic, runner in suspects]
         if self._client.target.is_cluster:
-            replies = [*await self._client.connection.run(counters), *await self._served(dues)]
+            replies = [*await self._answered(counters), *await self._served(dues)]
         else:
-            replies = await self._client.connection.run([*counters, *dues])
+            replies = await self._answered([*counters, *dues])
         found: list[tuple[SlotRunner, int | None]] = []
         told = iter(replies)
         for (topic, runner), due in zip(suspects, replies[len(counters) :], strict=True):
-            seen = [b" ".join(next(told)) for _ in _stats(topic, runner)]
-            if due is None:
+            seen = [next(told) for _ in _stats(topic, runner)]
+            if due is None or None in seen:
                 continue
             now_ms, next_due_ms, head, *_ = due
-            runner.sleep.seen = b" ".join(seen)
+            runner.sleep.seen = b" ".join(b" ".join(each) for each in seen)
             runner.sleep.empty = next_due_ms == NOT_DUE and not topic.definition.is_group
             until_ms = runner.sleep.until_ms
             if next_due_ms == NOT_DUE or until_ms is None:

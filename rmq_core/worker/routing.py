@@ -108,6 +108,7 @@ class _Runner:
         self._forwarder: tuple[list[Topic], Forwarder] | None = None
         self._left_overs: set[int] = set()
         self._problem = ""
+        self._met_at = 0.0
         self._look_at = 0.0
         self._task = asyncio.create_task(self._run())
 
@@ -130,6 +131,8 @@ class _Runner:
         now_ms = await self._client.run(present.now_ms(self._client.keyspace))
         counted, self._counted = self._counted, Counter()
         said, self._said = self._said, {}
+        if said.get("problem"):  # by the clock of the server, whatever this machine's says
+            said["problem_ms"] = now_ms - round((time.monotonic() - self._met_at) * 1000)
         try:
             await self._client.run(
                 status.note(self._client.keyspace, self.route.name, self._name, counted, said, now_ms)
@@ -165,6 +168,7 @@ class _Runner:
         except Exception:
             log.exception("route %s has ended by an error of its own", self.route.name)
             self._said["problem"] = "its runner has ended by an error of its own: see its log"
+            self._met_at = time.monotonic()
         finally:
             for channel in channels:
                 self._client.wakeups.remove(channel, self._hear)
@@ -174,7 +178,7 @@ class _Runner:
             log.warning("route %s: %s", self.route.name, error)
         self._problem = str(error)
         self._counted["refused"] += 1
-        self._said |= {"problem": self._problem[:500], "problem_ms": int(time.time() * 1000)}
+        self._said["problem"], self._met_at = self._problem[:500], time.monotonic()
         self._forwarder = None
         if isinstance(error, TargetRefuses):
             self._most = max(1, self._most // 8)

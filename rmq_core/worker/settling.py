@@ -9,7 +9,8 @@ from collections.abc import Iterable, Sequence
 from rmq_core.errors import ConnectionLost, Fenced, RMQError
 from rmq_core.model.delivery import Delivery
 from rmq_core.model.outcomes import Outcome, Reject, Release, Retry, words_of
-from rmq_core.ops import chains
+from rmq_core.ops import chains, unheard
+from rmq_core.ops.sent import replayed
 from rmq_core.protocol.scripts import BATCH_MAX, Within
 from rmq_core.protocol.takes import (
     DONE,
@@ -41,6 +42,8 @@ class Settling:
         self.slot = slot
         self.epoch = epoch
         self.unsettled: list[Finished] = []
+        self.unheard = False
+        """Whether this owner may have been handed out what it was never told: the answer to a take was lost."""
 
     def add(self, some: Iterable[Finished]) -> None:
         """More results, in the order they came."""
@@ -115,11 +118,12 @@ class Settling:
             elif error is not None:
                 nacks.append(_nack(delivery, error, self._topic.worker_name))
         topic = self._topic.definition
+        limit = limit if self._topic.lease.valid else 0
         request = cycle(
             self._topic.keyspace,
             topic,
             self.slot,
-            limit if self._topic.lease.valid else 0,
+            limit,
             epoch=self.epoch,
             alone=alone,
             floor=floor,
@@ -130,18 +134,38 @@ class Settling:
         )
         client = self._topic.client
         apart = client.target.is_cluster and not patient
-        (reply,) = await client.connection.run(Within([request], SLOT_FOR_MS) if apart else [request])
+        before = self.unheard
+        self.unheard = before or bool(self.epoch and limit)
+        replies = await client.connection.run(Within([request], SLOT_FOR_MS) if apart else [request])
+        once = not replayed(replies)
+        if once:
+            self.unheard = before
+        (reply,) = replies
         if isinstance(reply, Exception):
             raise reply
         cycled = read_cycle(topic, self.slot, reply, self.epoch)
         del self.unsettled[: len(settling)]
         if nacks:
             await self._follow_deaths(settling)
-        stale = len(settling) - sum(cycled.statuses)
+        stale = len(settling) - sum(cycled.statuses) if once else 0  # else it was perhaps settled by the first try
         self._topic.settled(len(acks), len(nacks), stale)
         if stale:
             log.warning("%s[%d]: %d settled too late; they were handed out again", topic.name, self.slot, stale)
         return cycled
+
+    async def give_back_unheard(self) -> None:
+        """Puts back what takes brought whose answers were lost: else what comes after it would pass it by. Nothing of
+        the slot runs meanwhile.
+        """
+        while self.unsettled:
+            await self.cycle(0)
+        topic, client = self._topic, self._topic.client
+        put_back = await client.run(
+            unheard.give_back(topic.keyspace, topic.definition, self.slot, self.epoch, topic.by)
+        )
+        self.unheard = False
+        if put_back:
+            log.info("%s[%d]: %d that an answer was lost of were put back", topic.name, self.slot, put_back)
 
     async def _follow(self) -> None:
         """Sends what follows those that succeeded; where it is refused, they have failed."""
@@ -189,7 +213,10 @@ class Settling:
         receipts = [(delivery.raw_id, delivery.receipt) for delivery in deliveries]
         topic, by = self._topic.definition, self._topic.by
         request = extend(self._topic.keyspace, topic, self.slot, receipts, None, self.epoch, by=by, alone=alone)
-        (renewed,) = await self._topic.client.connection.run([request])
+        replies = await self._topic.client.connection.run([request])
+        (renewed,) = replies
+        if self.epoch and replayed(replies):  # the first try may have renewed them; an owner's are nobody else's
+            renewed = await self._topic.client.run(unheard.receipts(self._topic.keyspace, topic, self.slot, deliveries))
         lost = []
         for delivery, receipt in zip(deliveries, renewed, strict=True):
             if receipt:

@@ -15,6 +15,9 @@ from rmq_core.worker.topic_work import TopicWork
 
 log = logging.getLogger(__name__)
 
+LOST_MOST = 10
+"""Of so many takes in a row whose answers were lost, each brings half of the one before."""
+
 
 class SlotCalls:
     """Settles and takes by one call; ``epoch`` is '' in shared mode."""
@@ -38,6 +41,8 @@ class SlotCalls:
         """Whether the last take brought less than it could have, for want of permits."""
         self._refused: Cycled | None = None
         """What it brought where that was nothing."""
+        self._lost = 0
+        """Takes whose answers were lost, in a row: the more, the less is taken."""
         self._clock = ServerClock() if topic.client.target.is_cluster else topic.clock
         self._last_us = 0.0
         """The time on the server at ``_last_at`` of this one, at least."""
@@ -125,13 +130,32 @@ class SlotCalls:
     async def cycle(self, limit: int, *, alone: bool = False, floor: int | None = None) -> Cycled:
         """Settles what is finished and takes up to ``limit``, whatever the topic's rate is."""
         self.news = None
-        cycled = await self.settling.cycle(0 if self.closed else limit, alone=alone, floor=floor)
+        cycled = await self._cycle(limit, alone=alone, floor=floor)
+        while limit and self.settling.unheard and await self.put_back_unheard():  # this one's, too
+            cycled = await self._cycle(limit, alone=alone, floor=floor)
+        if limit and self._lost:
+            self._lost -= 1
         self.head, self.head_known, self.last = cycled.head, True, cycled
         if self.news is not None and self._topic.comes_first(self.news, cycled.head):
             self.head = self.news
         self._last_at = time.monotonic()
         self._last_us = cycled.now_us + self._clock.age_us(cycled.now_us, self._last_at)
         return cycled
+
+    async def _cycle(self, limit: int, *, alone: bool, floor: int | None) -> Cycled:
+        limit = 0 if self.closed or not limit else max(1, limit >> self._lost)
+        return await self.settling.cycle(limit, alone=alone, floor=floor)
+
+    async def put_back_unheard(self) -> bool:
+        """Puts back what takes brought whose answers were lost, so that less is taken in its order. Whether it did:
+        what a line cannot carry at all comes back by its timeout, and counts.
+        """
+        if self._lost < LOST_MOST:
+            self._lost += 1
+            await self.settling.give_back_unheard()
+            return True
+        self.settling.unheard = False
+        return False
 
     async def take_over(self) -> None:
         """Puts back what the slot's former owner left in flight."""

@@ -143,6 +143,8 @@ class SlotRunner:
         calls = self._calls
         if calls.takes_over and not self._topic.definition.paused:
             await calls.take_over()
+        if self._settling.unheard:
+            await calls.put_back_unheard()
         if not calls.seems_ready:
             if (wait_s := self.sleep.before_settling()) is not None:
                 return wait_s

@@ -20,8 +20,8 @@ from typing import Any
 from uuid import uuid4
 
 from rmq_core.client.async_rmq import AsyncRMQ
-from rmq_core.client.kinds import check_queue
-from rmq_core.errors import ConfigurationError, RMQError
+from rmq_core.client.kinds import check_queue, check_stream
+from rmq_core.errors import ConfigurationError, RMQError, UnknownGroup
 from rmq_core.hooks.chain import Hooks
 from rmq_core.hooks.hook import Hook
 from rmq_core.model.topic import Topic
@@ -31,7 +31,7 @@ from rmq_core.ownership.contract import Ownership
 from rmq_core.ownership.shared import SharedOwnership
 from rmq_core.protocol.scripts import one
 from rmq_core.queries import definitions
-from rmq_core.streams import broadcasts
+from rmq_core.streams import broadcasts, groups
 from rmq_core.transport.tasks import end
 from rmq_core.worker import at_most_once
 from rmq_core.worker.alone import Alone
@@ -319,8 +319,21 @@ class Worker:
         for name, runner in self._topics.items():
             if runner.definition.is_group:
                 with contextlib.suppress(RMQError):
-                    found.append(await self._client.run(definitions.read(self._client.keyspace, name)))
+                    try:
+                        found.append(await self._client.run(definitions.read(self._client.keyspace, name)))
+                    except UnknownGroup:
+                        if runner.work.listener.broadcast:
+                            found.append(await self._broadcast_again(runner))
         return found
+
+    async def _broadcast_again(self, runner: TopicRunner) -> Topic:
+        """The group that only this worker reads went with its topic, which is there again, or by itself."""
+        listener, keyspace = runner.work.listener, self._client.keyspace
+        topic = check_stream(await self._client.run(definitions.read(keyspace, listener.topic)), "has groups")
+        # Of a later life it has seen nothing; should there be another one by now, it is for the next look.
+        start = "start" if topic.created_ms > runner.definition.created_ms else "end"
+        made = groups.define(keyspace, topic, listener.group_in(self.name), start, listener.settings_in(self.name))
+        return self._client.remember(await self._client.run(made))
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import socket
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 
 import pytest
 import redis
@@ -109,6 +110,33 @@ async def test_a_master_that_hangs_and_wakes_up_gets_nothing(
 
 
 @pytest.mark.parametrize("flavour", ["sync", "async"])
+async def test_a_master_that_goes_on_after_its_successor_was_named_is_left(flavour: str) -> None:
+    """By lines that are never idle, too: after SENTINEL FAILOVER it accepts for a while, and forgets it."""
+    with EmbeddedSentinel() as service:
+        old = service.master()
+        raw = old.client()
+        async with open_bench(flavour, service.url, "failed", raw) as bench:
+            await bench.topic(slots=4)
+            await send(bench, "before")
+            raw.execute_command("ACL SETUSER default -replicaof -slaveof")  # nobody tells it that it is a replica
+            sentinel = service.sentinels[0].client()
+            sentinel.execute_command("SENTINEL FAILOVER", service.service)
+            sentinel.close()
+            numbers = itertools.count()
+
+            async def sent_until(condition: Callable[[], bool]) -> bool:
+                await send(bench, f"after {next(numbers)}")
+                return condition()
+
+            electing = asyncio.create_task(new_master(service, old))
+            await wait_until_async(lambda: sent_until(electing.done), what="another master to be named")
+            new = await electing
+            before = held(new)
+            await wait_until_async(lambda: sent_until(lambda: held(new) > before), what="it to be sent to the new one")
+        raw.close()
+
+
+@pytest.mark.parametrize("flavour", ["sync", "async"])
 async def test_a_clusters_master_that_hangs_and_wakes_up_is_not_believed(flavour: str) -> None:
     """It answers what was under way before it hears of its successor."""
     with EmbeddedCluster(replicas=1, node_timeout_ms=1_000, executable=chosen_server()) as cluster:
@@ -129,6 +157,30 @@ async def test_a_clusters_master_that_hangs_and_wakes_up_is_not_believed(flavour
                 old.resume()
             await sending
             assert sorted(each.text for each in await bench.drain()) == list("abcdefghijklmnopqrst")
+            await bench.control.delete_topic("work", force=True)
+        raw.close()
+
+
+@pytest.mark.parametrize("flavour", ["sync", "async"])
+async def test_a_clusters_master_that_hangs_for_good_is_left_for_its_successor(flavour: str) -> None:
+    """However long its answer would be waited for; nor is it asked who the successor is."""
+    with EmbeddedCluster(replicas=1, node_timeout_ms=1_000, executable=chosen_server()) as cluster:
+        raw = cluster.client()
+        patient = f"{cluster.url}?socket_timeout=600&socket_connect_timeout=600"
+        async with open_bench(flavour, patient, "failed", raw) as bench:
+            await bench.topic()
+            await send(bench, "a")
+            old = cluster.master_of("failed:work_0")
+            copies = [node for node in cluster.nodes if node is not old]
+            await bench.until(lambda: max(map(copied, copies)) == 1, "a replica to have the message")
+            old.pause()
+            try:
+                sending = asyncio.create_task(send(bench, "b"))
+                await wait_until_async(sending.done, what="the message to be sent to the successor")
+                await sending
+            finally:
+                old.resume()
+            assert sorted(each.text for each in await bench.drain()) == ["a", "b"]
             await bench.control.delete_topic("work", force=True)
         raw.close()
 

@@ -98,6 +98,25 @@ def test_an_asyncio_producer_follows(other: RMQ, new: Topic, one_way: bool, flus
     assert taken(other) == [str(each.content) for each in messages("m")]
 
 
+@pytest.mark.parametrize("one_way", [False, True])
+@pytest.mark.parametrize("before", [TopicKind.STREAM, TopicKind.RANGE_MERGE])
+def test_a_producer_follows_another_kind(other: RMQ, before: TopicKind, one_way: bool) -> None:
+    failed: list[tuple[BaseException, Sequence[object]]] = []
+    replace(other, Topic("work", before, slots=8))
+    with (
+        RMQ(other.target.url, other.keyspace.namespace) as client,
+        Producer(client, on_error=lambda *reported: failed.append(reported)) as producer,
+    ):
+        client.topic("work")
+        remember(client)
+        replace(other, OLD)
+        sent = [producer.post("work", each) if one_way else producer.send("work", each) for each in messages("m")]
+        producer.flush()
+        assert one_way or [each.result(30).merged for each in sent if each is not None] == [False] * 20
+    assert failed == []
+    assert taken(other) == [str(each.content) for each in messages("m")]
+
+
 def test_a_topic_that_is_gone_is_said_to_be(other: RMQ) -> None:
     with RMQ(other.target.url, other.keyspace.namespace) as client, Producer(client) as producer:
         client.topic("work")

@@ -147,10 +147,17 @@ def test_what_an_ended_loop_leaves_behind_harms_nobody_in_the_next(
         return tasks
 
     async def next_loop() -> None:
-        tasks = [asyncio.create_task(sender(rmq, number)) for number in range(MANY)]
+        seen = asyncio.Event()
+
+        async def until_seen(number: int) -> None:
+            while not seen.is_set():
+                await sender(rmq, number)
+
+        tasks = [asyncio.create_task(until_seen(number)) for number in range(MANY)]
         await asyncio.sleep(0)  # it is the next loop's from here on
         await wait_until_async(lambda: len(rmq.connection._scripts._under_way) == 2, what="both halves to be under way")
         flusher.get_coro().close()
+        seen.set()
         assert await told(tasks) == {type(None)}
         await AsyncControl(rmq).delete_topic("here", force=True)
         await rmq.close()

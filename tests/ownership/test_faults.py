@@ -11,8 +11,10 @@ from collections.abc import Callable
 
 import pytest
 
+from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.embedded.zookeeper import EmbeddedEnsemble, EmbeddedZooKeeper
 from rmq_core.ownership.config import ZooKeeperConfig
+from rmq_core.protocol.scripts import script
 from tests.ownership.checker import Verdict
 from tests.ownership.conftest import SESSION_MS, TICK_MS, kazoo, quick_config
 from tests.ownership.fleet import Fleet
@@ -24,6 +26,7 @@ pytestmark = pytest.mark.zookeeper
 
 MESSAGES, WORK_MS = 2_400, 6
 """Enough of both that calls are under way all the time a fault and its mending take."""
+PATIENT_MS = 120_000
 NewFleet = Callable[..., Fleet]
 
 
@@ -49,6 +52,54 @@ def test_workers_join_and_leave(new_fleet: NewFleet) -> None:
     assert_serial(verdict)
     assert verdict.repeated == 0
     print(f"joined in {joined_s:.2f} s (with its start), left in {left_s:.2f} s")
+
+
+@pytest.mark.parametrize(("kind", "take"), [("fixed-time", "cycle"), ("stream", "group_cycle")])
+def test_what_a_lost_answer_handed_out_is_not_passed_by(
+    new_fleet: NewFleet, redis_server: EmbeddedRedis, kind: str, take: str
+) -> None:
+    """Nothing times out meanwhile: whoever takes knows best that nobody was told."""
+    with TcpProxy(redis_server.port) as proxy:
+        options = {"worker_url": proxy.url(redis_server.url), "visibility_timeout_ms": PATIENT_MS}
+        fleet = new_fleet(slots=8, bases=16, kind=kind, **options)
+        fleet.start("ann")
+        fleet.owned_by("ann")
+
+        def put_back() -> int:
+            """Of a call that took nothing the answer is lost in vain."""
+            lose_the_answer(proxy, take, lambda: fleet.send(160))
+            fleet.send(160)
+            (sample,) = fleet.inspector.sample([fleet.queue])
+            return sample.counters.released
+
+        wait_until(put_back, what="something to be put back")
+        verdict = fleet.verdict()
+    assert_serial(verdict)
+    assert verdict.repeated == 0
+
+
+def test_an_owner_keeps_what_it_runs_where_the_answer_to_an_extension_is_lost(
+    new_fleet: NewFleet, redis_server: EmbeddedRedis
+) -> None:
+    with TcpProxy(redis_server.port) as proxy:
+        options = {"worker_url": proxy.url(redis_server.url), "visibility_timeout_ms": 6_000}
+        fleet = new_fleet(slots=8, bases=8, work_ms=2_500, threads=8, **options)
+        fleet.start("ann")
+        fleet.owned_by("ann")
+        fleet.send(8)
+        fleet.wait_done()  # the server knows the script
+        lose_the_answer(proxy, "extend", lambda: fleet.send(16))
+        verdict = fleet.verdict()
+    assert_serial(verdict)
+    assert verdict.repeated == 0
+
+
+def lose_the_answer(proxy: TcpProxy, name: str, act: Callable[[], None]) -> None:
+    """To the next call of that script, for which ``act`` gives a reason."""
+    before = proxy.replies_dropped
+    proxy.drop_next_reply(script(name).sha.encode())
+    act()
+    wait_until(lambda: proxy.replies_dropped > before, what=f"an answer to {name} to be lost")
 
 
 def test_a_slot_is_handed_over_after_its_running_call(new_fleet: NewFleet) -> None:

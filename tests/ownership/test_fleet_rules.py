@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections import Counter
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from kazoo.exceptions import BadVersionError, NoNodeError
@@ -160,6 +162,15 @@ async def court(workers: list[Worker], redis_server: EmbeddedRedis, namespace: s
         await court.control.delete_topic("work")
 
 
+async def comes_and_goes(court: Court) -> None:
+    """Bob, beside Ann, who has it all."""
+    bob = court.workers[1]
+    await bob.join("bob", "work")
+    await court.until(*["ann"] * 4, *["bob"] * 4)
+    await bob.members.leave("bob")
+    await court.until(*["ann"] * 8)
+
+
 async def test_the_leader_follows_members_and_operators(court: Court) -> None:
     ann, bob = court.workers
     await ann.join("ann", "work")
@@ -191,6 +202,21 @@ async def test_only_who_listens_gets_slots_and_as_much_as_it_weighs(court: Court
         await court.until(*["ann"] * 6, *["bob"] * 2)
 
 
+async def test_slots_are_lent_by_the_clock_of_the_server(court: Court, monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong = SimpleNamespace(time=lambda: 2e10, monotonic=time.monotonic)  # that machine is centuries ahead
+    monkeypatch.setattr("rmq_core.ownership.leader.time", wrong)
+    ann = court.workers[0]
+    await ann.join("ann", "work")
+    async with court.leading(ann):
+        await court.until(*["ann"] * 8)
+        await comes_and_goes(court)
+    data, _ = await ann.session.get(ann.paths.assignment("work"))
+    assignment = decode_assignment(data)
+    assert assignment is not None
+    left_ms = assignment.reservations["bob"].until_ms - await AsyncInspector(court.client).now_ms()
+    assert left_ms <= ann.session.config.grace_ms
+
+
 async def test_a_leader_that_was_overtaken_writes_nothing(court: Court) -> None:
     ann, bob = court.workers
     await ann.join("ann", "work")
@@ -199,10 +225,7 @@ async def test_a_leader_that_was_overtaken_writes_nothing(court: Court) -> None:
         await late._assign_all(old_term)
     async with court.leading(bob) as new_term:
         assert new_term.token > old_term.token
-        await bob.join("bob", "work")
-        await court.until(*["ann"] * 4, *["bob"] * 4)
-        await bob.members.leave("bob")
-        await court.until(*["ann"] * 8)
+        await comes_and_goes(court)
         # It knows of neither, believes that it leads, and has something to say.
         await court.control.drain("ann")
         with pytest.raises(NoNodeError):

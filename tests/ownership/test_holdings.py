@@ -103,6 +103,25 @@ async def test_nodes_that_nobody_remembers_are_found_when_all_is_verified(
     assert topic.slots == set(range(SLOTS))
 
 
+async def test_all_may_be_given_up_while_it_is_verified(
+    session: Session, runners: tuple[AsyncRMQ, Runners], namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, topic = runners
+    holdings = await holdings_of(session, client, topic, namespace)
+    await holdings.look(verify=False)
+    children = session.children
+
+    async def giving_up(*args: Any) -> Any:
+        holdings.give_up("no lease")
+        return await children(*args)
+
+    monkeypatch.setattr(session, "children", giving_up)
+    await holdings.look(verify=True)
+    monkeypatch.setattr(session, "children", children)
+    await holdings.look(verify=True)
+    assert topic.slots == set(range(SLOTS))
+
+
 async def test_nodes_of_others_are_left_alone(
     session: Session, runners: tuple[AsyncRMQ, Runners], namespace: str, quick: ZooKeeperConfig
 ) -> None:

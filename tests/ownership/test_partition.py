@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 
@@ -11,6 +11,7 @@ import pytest
 from rmq_core.embedded.ports import LOOPBACK, free_port
 from rmq_core.embedded.zookeeper import EmbeddedZooKeeper
 from tests.ownership.conftest import TICK_MS, kazoo, opened, quick_config
+from tests.ownership.fleet import Fleet
 from tests.support.proxy import TcpProxy
 from tests.support.waiting import wait_until_async
 
@@ -46,6 +47,11 @@ class CutOff:
         for proxy in self.proxies:
             proxy.stall()
 
+    def mend(self) -> None:
+        """They hear of each other again."""
+        for proxy in self.proxies:
+            proxy.flow()
+
 
 @pytest.fixture
 def ensemble() -> Iterator[CutOff]:
@@ -63,3 +69,20 @@ async def test_nobody_has_a_lease_by_word_of_a_server_that_is_cut_off(ensemble: 
             ensemble.cut()
             await wait_until_async(lambda: other.exists(path) is None, timeout_s=60, what="the session to expire")
             assert not session.lease.valid
+
+
+def test_workers_of_both_sides_never_run_two_messages_of_a_slot(
+    ensemble: CutOff, new_fleet: Callable[..., Fleet]
+) -> None:
+    """While one of them asks a server that is cut off, the other has its slots, and after that its share again."""
+    fleet = new_fleet(quick_config(ensemble.others), slots=8, bases=32, work_ms=300)
+    fleet.start("bob")
+    fleet.start("ann", zookeeper=quick_config(ensemble.alone))
+    fleet.owned_by("ann", "bob")
+    fleet.send(320)  # each worker runs something until its session is over, and long after
+    ensemble.cut()
+    fleet.owned_by("bob")
+    ensemble.mend()
+    fleet.owned_by("ann", "bob")
+    verdict = fleet.verdict()
+    assert (verdict.overlaps, verdict.disorder, verdict.stale_starts, verdict.stale_ends) == ([], [], [], [])

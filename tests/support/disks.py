@@ -52,3 +52,16 @@ def small_disk(megabytes: int) -> Iterator[SmallDisk]:
     finally:
         subprocess.run(["umount", "--lazy", str(path)], check=True)
         path.rmdir()
+
+
+@contextmanager
+def held(file: Path) -> Iterator[None]:
+    """A file that cannot be removed, as one of another user's. Skips where this user may not mount anything."""
+    try:
+        subprocess.run(["mount", "--bind", str(file), str(file)], check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("no file can be mounted here")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "--lazy", str(file)], check=True)

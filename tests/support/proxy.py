@@ -144,7 +144,7 @@ class TcpProxy:
             self._look(data, link)
             self._hold()
             with self._lock:
-                if self._drop is not None and self._drop in data:
+                if self._drop is not None and self._drop in data and link in self._links:
                     self._drop = None
                     link.drop_reply = True
             link.send(link.server, data)
@@ -153,7 +153,6 @@ class TcpProxy:
     def _replies(self, link: _Link) -> None:
         while data := link.receive(link.server):
             if link.drop_reply:
-                self.replies_dropped += 1
                 break
             self._hold()
             link.replied += len(data)
@@ -180,7 +179,9 @@ class TcpProxy:
 
     def _forget(self, link: _Link) -> None:
         with self._lock:
-            self._links.discard(link)
+            if link in self._links:  # at once: what follows on it loses no further reply
+                self._links.discard(link)
+                self.replies_dropped += link.drop_reply  # also where the client waited no longer
         link.close()
 
 

@@ -148,6 +148,78 @@ async def test_reads_follow_the_topic_that_was_made_anew(bench: Bench) -> None:
     assert [view.row.id for view in await bench.inspector.find("work", "k3")] == ["k3"]
 
 
+async def test_calls_follow_a_stream_that_was_a_queue(bench: Bench) -> None:
+    old = await bench.topic()
+    await bench.control.delete_topic("work", force=True)
+    await bench.topic(TopicKind.STREAM)
+    remember(bench, old)
+    first = await bench.q.send("work", "a")
+    for read in (
+        lambda: bench.q.take("work"),
+        lambda: bench.q.take("work", timeout_ms=10),
+        lambda: bench.inspector.messages("work", "ready"),
+        lambda: bench.inspector.slot("work", 0),
+        lambda: bench.inspector.find("work", "a"),
+        lambda: bench.control.cancel("work", "a"),
+    ):
+        remember(bench, old)
+        with pytest.raises(errors.WrongKind, match="is a stream"):
+            await read()
+    remember(bench, old)
+    assert [str(entry.id) for entry in (await bench.q.read("work")).entries] == [first.id]
+    remember(bench, old)
+    with pytest.raises(errors.TopicReshaped):
+        await bench.q.send_many("work", ["b", "c"])
+    assert (await bench.q.send_many("work", ["b", "c"])).new == 2  # repeated: it follows
+    remember(bench, old)
+    assert await bench.control.trim("work") == 0
+    remember(bench, old)
+    assert (await bench.q.define_group("work", "g")).name == "work@g"
+
+
+async def test_calls_follow_a_queue_that_was_a_stream(bench: Bench) -> None:
+    old = await bench.topic(TopicKind.STREAM)
+    await bench.control.delete_topic("work", force=True)
+    await bench.topic()
+    remember(bench, old)
+    await bench.q.send("work", PriorityMessage("a", 20))
+    remember(bench, old)
+    assert len((await bench.inspector.messages("work", "ready")).rows) == 1
+    remember(bench, old)
+    assert [view.row.id for view in await bench.inspector.find("work", "a")] == ["a"]
+    remember(bench, old)
+    assert [delivery.text for delivery in await bench.q.take("work")] == ["a"]
+    remember(bench, old)
+    with pytest.raises(errors.TopicReshaped):
+        await bench.q.send_many("work", [PriorityMessage("b", 20)])
+    assert (await bench.q.send_many("work", [PriorityMessage("b", 20)])).new == 1
+    remember(bench, old)
+    with pytest.raises(errors.WrongKind, match="'work' is a priority topic"):
+        await bench.q.read("work")
+
+
+async def test_a_message_of_the_new_kind_is_sent(bench: Bench) -> None:
+    old = await bench.topic(TopicKind.FIXED_TIME)
+    await bench.control.delete_topic("work", force=True)
+    await bench.topic(TopicKind.PRIORITY)
+    remember(bench, old)
+    await bench.q.send("work", PriorityMessage("a", 20))
+    assert [delivery.text for delivery in await bench.drain()] == ["a"]
+
+
+async def test_a_key_that_somebody_has_spoiled_is_named_as_ever(bench: Bench) -> None:
+    topic = await bench.topic()
+    store = bench.q.keyspace.slot("work", 0).store
+    bench.raw.set(store, "no queue")
+    try:
+        for _ in range(2):
+            remember(bench, topic)
+            with pytest.raises(errors.ScriptFailed, match="WRONGTYPE"):
+                await bench.inspector.messages("work", "ready")
+    finally:
+        bench.raw.delete(store)
+
+
 async def test_reads_of_a_deleted_topic_say_so(bench: Bench) -> None:
     old = await bench.topic(slots=4)
     await bench.control.delete_topic("work", force=True)

@@ -67,3 +67,25 @@ async def test_each_change_is_noticed_and_nothing_else_is_read(bench: Bench) -> 
     await bench.redefine(topics["alpha"], paused=True)
     await bench.q.send("alpha", PriorityMessage("x", 500, key="1"))
     assert await looks.ready() == waiting | {"alpha": 2, "beta": 1}
+
+
+async def test_a_slot_that_cannot_be_read_hides_no_other_topic(bench: Bench) -> None:
+    for name, number in SLOTS.items():
+        await bench.topic(name=name, slots=number)
+    looks, waiting = Looks(bench), dict.fromkeys(SLOTS, 0)
+    assert await looks.ready() == waiting
+    del waiting["beta"]
+    for key in (bench.q.keyspace.slot("beta", 2).dead, bench.q.keyspace.slot("beta", 2).stats):
+        before = bench.raw.dump(key)
+        bench.raw.delete(key)
+        bench.raw.set(key, "spoiled")
+        try:
+            looks.cache = SampleCache()
+            assert await looks.ready() == waiting
+            assert await looks.ready() == waiting
+            assert [each.name for each in looks.cache.unreadable] == ["beta"]
+        finally:
+            bench.raw.delete(key)
+            if before:
+                bench.raw.restore(key, 0, before)
+    assert set(await looks.ready()) == set(SLOTS)

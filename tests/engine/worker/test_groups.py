@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from rmq_core import Delivery, Listener, StreamMessage, Topic, TopicKind, errors, listener
+from rmq_core import AsyncRMQ, Delivery, Listener, StreamMessage, Topic, TopicKind, errors, listener
 from rmq_core.model.outcomes import Reject
+from rmq_core.streams import broadcasts
 from tests.engine.worker.bench import WorkerBench
 from tests.support.waiting import wait_until_async
 
@@ -179,6 +181,22 @@ async def test_broadcast_every_worker_sees_everything_and_leaves_nothing(bench: 
     assert bench.inspector.groups("events") == []
 
 
+async def test_a_broadcast_goes_on_when_its_topic_is_made_anew(bench: WorkerBench) -> None:
+    bench.rmq.define(EVENTS)
+    seen: list[str] = []
+    heard = Listener("events", lambda delivery: seen.append(delivery.text), group="cache", broadcast=True)
+    async with bench.running(heard, name="me"):
+        bench.control.delete_topic("events", force=True)
+        bench.rmq.define(replace(EVENTS, slots=2))
+        await until(seen, sent_to(bench))
+        (group,) = bench.inspector.groups("events")
+        bench.control.delete_topic(group, force=True)
+        await wait_until_async(
+            lambda: bench.rmq.send("events", "after") and "after" in seen, what="the group to be back"
+        )
+    assert bench.inspector.groups("events") == []
+
+
 async def test_a_broadcast_of_a_worker_that_died_is_swept(bench: WorkerBench, monkeypatch: pytest.MonkeyPatch) -> None:
     bench.rmq.define(EVENTS)
     bench.rmq.define_group("events", "cache.dead", durable=False, member="nobody")
@@ -187,6 +205,20 @@ async def test_a_broadcast_of_a_worker_that_died_is_swept(bench: WorkerBench, mo
     monkeypatch.setattr("rmq_core.streams.broadcasts.GONE_AFTER_MS", -60_000)
     async with bench.running(Listener("events", print, group="cache", broadcast=True), name="me"):
         assert [group.member for group in bench.inspector.groups("events")] == ["me"]
+
+
+async def test_workers_that_start_together_sweep_together(bench: WorkerBench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rmq_core.streams.broadcasts.GONE_AFTER_MS", -60_000)
+    topic = bench.rmq.define(EVENTS)
+    for number in range(8):
+        bench.rmq.define_group("events", f"cache.dead{number}", durable=False, member=f"nobody{number}")
+
+    async def sweep() -> int:
+        async with AsyncRMQ(bench.url, bench.namespace) as client:
+            return await client.run(broadcasts.sweep(client.keyspace, topic))
+
+    assert sum(await asyncio.gather(*(sweep() for _ in range(4)))) == 8
+    assert bench.inspector.groups("events") == []
 
 
 async def test_without_acknowledgements(bench: WorkerBench) -> None:

@@ -112,6 +112,31 @@ async def test_what_nobody_was_told_of_is_found_by_the_next_look(
         assert sum(looks[looked - 1 :]) == 1  # that look woke the one runner
 
 
+@pytest.mark.parametrize("how", ["a deleted group", "a spoiled key"])
+async def test_a_slot_that_cannot_be_read_keeps_nobody_from_the_others(
+    bench: WorkerBench, looks: list[int], how: str
+) -> None:
+    bench.topic("timed", TopicKind.FIXED_TIME)
+    bench.topic("events", TopicKind.STREAM)
+    group = bench.rmq.define_group("events", "g")
+    stats = bench.rmq.keyspace.slot(group.name, 0).stats
+    seen: list[str] = []
+    by_name = Listener("events", print, group="g")
+    async with bench.running(by_name, Listener("timed", lambda delivery: seen.append(delivery.text))):
+        await rounds(looks, 3)
+        if how == "a deleted group":
+            bench.control.delete_topic(group, force=True)
+        else:
+            bench.raw.set(stats, "no counters")
+        await rounds(looks, 3)
+        keys = bench.rmq.keyspace.slot("timed", 0)
+        with bench.raw.pipeline() as both:  # a send whose notification got lost
+            both.hincrby(keys.stats, "sent", 1).zadd(keys.store, {"unheard": bench.inspector.now_ms()}).execute()
+        await wait_until_async(lambda: seen == ["unheard"], what="the message")
+    if how == "a spoiled key":
+        bench.raw.delete(stats)
+
+
 async def test_a_clock_that_jumps_ahead_makes_due_what_was_not(bench: WorkerBench, looks: list[int]) -> None:
     """The worker counts the time until a message is due by its own clock; the server's decides."""
     bench.topic("timed", TopicKind.FIXED_TIME)
