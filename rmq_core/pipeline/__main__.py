@@ -20,10 +20,11 @@ from rmq_core.pipeline import shipping
 from rmq_core.pipeline.findings import verdicts
 from rmq_core.pipeline.interrupts import asked_to_end, end_on_sigterm
 from rmq_core.pipeline.program import commands, erase_command
+from rmq_core.pipeline.program.brief import is_brief
 from rmq_core.pipeline.program.keep_classes import keep_classes
 from rmq_core.pipeline.program.serving import serve
 from rmq_core.pipeline.sentences import sentence, was_interrupted
-from rmq_core.pipeline.session import log_file, open_session
+from rmq_core.pipeline.session import close_session, in_this_process, log_file, open_session
 
 DEFAULT_URL = "redis://localhost:6379/0"
 
@@ -125,11 +126,12 @@ def run(given: argparse.Namespace) -> dict[str, Any]:
     progress = commands.progress_of(given)
     commands.options_of(given)  # what is wrong with it is said before Spark starts
     with progress.stage("start"):
-        session = open_session(f"rmq {given.command} {given.namespace}", log=given.log)
+        brief = in_this_process() and is_brief(given)
+        session = open_session(f"rmq {given.command} {given.namespace}", log=given.log, brief=brief)
     try:
         return commands.run(session, given, progress)
     finally:
-        session.stop()
+        close_session(session)
 
 
 def _package(folder: Path) -> None:

@@ -11,7 +11,7 @@ import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rmq_core.pipeline.files import hadoop, local, make_folders, remove, rename, sum_of, write_text
+from rmq_core.pipeline.files import hadoop, local, make_folders, remove, rename, seen_here, sum_of, write_text
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -35,8 +35,9 @@ def move(session: SparkSession, made: str, path: str) -> bool:
 
 
 def keep(session: SparkSession, path: str) -> None:
-    """Forces to the disk what is in a folder of this machine, before what it stands for is removed."""
-    if (here := local(session, path)) is not None:
+    """Forces to the disk what is in a folder of this machine, before what it stands for is removed; over Spark Connect
+    it is the server's."""
+    if seen_here(session) and (here := local(session, path)) is not None:
         for inside, _, names in os.walk(here):
             for each in (*(Path(inside, name) for name in names), Path(inside)):
                 _flush(each)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _WHOLE_WHEN_CLOSED = "fs.capability.outputstream.abortable"
 """Of object stores: until a file is closed nothing is there, or the one before. To rename would remove that first."""
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(?://(?=/))?")
+SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(?://(?=/))?")
 
 
 def java_path(session: SparkSession, path: str) -> Any:
@@ -48,7 +48,7 @@ def local(session: SparkSession, path: str) -> Path | None:
                 " with SPARK_MASTER or spark-submit they can"
             )
         return Path(path.removeprefix("file://"))
-    scheme = _SCHEME.match(path)
+    scheme = SCHEME.match(path)
     found = Path(path[scheme.end() :] if scheme else path)
     is_local = scheme[1].lower() == "file" if scheme else _is_local_without_scheme(session)
     if not is_local or found.is_absolute():
@@ -229,6 +229,27 @@ def tree(session: SparkSession, path: str) -> list[tuple[str, int, int]]:
         each = several.next()
         found.append((str(each.getPath().toString())[begin:], int(each.getLen()), int(each.getModificationTime())))
     return found
+
+
+def remove_whole(session: SparkSession, path: str) -> None:
+    """A folder and all in it. Raises `PipelineError` where something of it stays."""
+    remove(session, path)
+    here = local(session, path)
+    if here is not None:
+        left = here.exists()
+    else:
+        fs, where = hadoop(session, path)
+        left = fs.exists(where)
+    if left:
+        raise PipelineError(stays(path))
+
+
+def stays(path: str) -> str:
+    """What to say where something that must go does not."""
+    return (
+        f"{path} cannot be removed, and may hold what was erased: see to it that this user can, or remove it by hand."
+        " The next archive job, reconciliation or erasure ends this one"
+    )
 
 
 def remove(session: SparkSession, path: str) -> None:

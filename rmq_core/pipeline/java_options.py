@@ -10,6 +10,14 @@ from pathlib import Path
 JAVA_OPTIONS = "spark.driver.defaultJavaOptions"
 """Before `spark.driver.extraJavaOptions`, which are the user's, wherever they come from."""
 
+# Most of what Spark runs, it runs for a moment, and Java's second compiler takes a core for as long as it likes. At
+# five times the usual numbers it still compiles whatever runs for each row. See docs/decisions/622.
+COMPILERS = (
+    "-XX:Tier4InvocationThreshold=25000 -XX:Tier4MinInvocationThreshold=3000 "
+    "-XX:Tier4CompileThreshold=75000 -XX:Tier4BackEdgeThreshold=200000"
+)
+FIRST_COMPILER = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
+"""It alone, for what is soon done; and as much room for its work as both would have."""
 # On two cores the collector that stops everything for a moment costs less than the one that works beside it.
 _COLLECTOR = "-XX:+UseParallelGC"
 _ANY_COLLECTOR = re.compile(r"-XX:\+Use\w+GC\b")
@@ -24,10 +32,12 @@ def spark_home() -> Path:
     return Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent)
 
 
-def with_collector(options: str = "", settings: Mapping[str, str] | None = None) -> str:
-    """These options, and our collector where nobody asks for one: Java does not start with two."""
+def with_ours(options: str = "", settings: Mapping[str, str] | None = None, *, brief: bool = False) -> str:
+    """These options behind ours; our collector only where nobody asks for one: Java does not start with two.
+    ``brief``: what is to be done is soon done."""
     asked = any(_ANY_COLLECTOR.search(said) for said in _said(settings or {}))
-    return options if asked else f"{_COLLECTOR} {options}".strip()
+    several = (FIRST_COMPILER if brief else COMPILERS, "" if asked else _COLLECTOR, options)
+    return " ".join(filter(None, several))
 
 
 def _said(settings: Mapping[str, str]) -> Iterator[str]:

@@ -45,7 +45,16 @@ LOST = (
     " too little memory (spark.executor.memory). Run it again; nothing is lost"
 )
 
-JAVA_GONE = "Spark's Java ended before it could say why: its log may, or its settings are none that it takes"
+JAVA_GONE = (
+    "Spark's Java ended before it could say why: its log may; often it was killed for want of memory, or its settings"
+    " are none that it takes. Run it again; nothing half done counts"
+)
+
+_ENDED = re.compile(r"SparkContext\.dagScheduler\(\)\" is null|stopped SparkContext|SparkContext was shut down")
+ENDED = (
+    "Spark ended in the middle, as where this process stood still for minutes, or had no memory left: its log says why."
+    " Run it again; nothing half done counts"
+)
 
 
 def was_interrupted(error: BaseException | None) -> bool:
@@ -77,6 +86,16 @@ def text_of(error: BaseException) -> str:
         return JAVA_GONE
 
 
+def _is_without_java(error: BaseException) -> bool:
+    """Whether nobody answered who would know more: py4j then says which call it was, and later that it finds nobody."""
+    name = type(error).__name__
+    return (
+        isinstance(error, ConnectionError)
+        or name == "Py4JNetworkError"
+        or (name == "Py4JError" and "Trace:" not in text_of(error))
+    )
+
+
 def with_retries(act: Callable[[], T], attempts: int = ATTEMPTS, pause_s: float = PAUSE_S) -> T:
     """Does something that can be started again; again, a few times, where that may help (`is_transient`)."""
     busy = dead = 0
@@ -106,7 +125,9 @@ _FULL = re.compile(r"No space left on device|Disk quota exceeded")
 _WRITTEN = re.compile(r"(?:TASK_WRITE_FAILED\][^\n]*?|write(?:r)? (?:to|for|into) )((?:\w+:)?/[^\s:,]+?)[.:,]?(?:\s|$)")
 _NO_FOLDER = re.compile(r"Mkdirs failed to create (?:file:)?(\S+?)(?:/_temporary\S*|/\.spark-\S*)?(?:\s|$)")
 _NOT_ALLOWED = re.compile(
-    r"\[Errno (?:13|30)\] [\w -]+: '([^'\n]+)'|(?:^|\s)(\S*/\S+) \((?:Permission denied|Read-only file system)\)"
+    # Of what could not be moved, where to.
+    r"\[Errno (?:13|30)\] [\w -]+: (?:'[^'\n]+' -> )?'([^'\n]+)'"
+    r"|(?:^|\s)(\S*/\S+) \((?:Permission denied|Read-only file system)\)"
 )
 _QUERY = re.compile(r"^Query \[id = [^\]]*\] terminated with exception: ?")
 
@@ -115,10 +136,14 @@ def sentence(error: BaseException) -> str:
     """What a person needs of an error that came out of Spark: one sentence, no stack of Java."""
     if isinstance(error, RMQError):
         return str(error)
+    if _is_without_java(error):
+        return JAVA_GONE
     text = _whole(error)
     ours = _OURS.findall(text)
     if ours:
         return str(ours[-1][1]).strip()
+    if _ENDED.search(text):
+        return ENDED
     if _FULL.search(text):
         where = _WRITTEN.search(text)
         return (

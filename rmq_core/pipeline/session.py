@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 from rmq_core.embedded.java import Java, find_java
 from rmq_core.errors import EmbeddedServerError, PipelineError
 from rmq_core.pipeline import class_cache, java_names, local_files, shipping
-from rmq_core.pipeline.java_options import JAVA_OPTIONS, with_collector
+from rmq_core.pipeline.java_options import JAVA_OPTIONS, with_ours
 from rmq_core.pipeline.sentences import sentence
 
 if TYPE_CHECKING:
@@ -75,9 +75,14 @@ _LOCAL_SETTINGS = {
 
 
 def open_session(
-    name: str = "rmq", *, settings: Mapping[str, str] | None = None, log: Path | str | None = None
+    name: str = "rmq",
+    *,
+    settings: Mapping[str, str] | None = None,
+    log: Path | str | None = None,
+    brief: bool = False,
 ) -> SparkSession:
-    """Starts or joins a session. ``log``: where Spark's own output goes; None for a temporary file.
+    """Starts or joins a session. ``log``: where Spark's own output goes; None for a temporary file. ``brief``: it is
+    for what is soon done.
 
     Raises `PipelineError` where Spark or Java is missing or the cluster cannot be reached.
     """
@@ -97,7 +102,7 @@ def open_session(
         wanted = _SETTINGS | _OWN_DRIVER | {"spark.master": target}
         java = _find_programs()
         if _is_local(target):
-            wanted |= _LOCAL_SETTINGS | {JAVA_OPTIONS: with_collector(class_cache.used(java), settings)}
+            wanted |= _LOCAL_SETTINGS | {JAVA_OPTIONS: with_ours(class_cache.used(java), settings, brief=brief)}
     builder = SparkSession.builder.appName(name)
     for key, value in (wanted | dict(settings or {})).items():
         builder = builder.config(key, value)
@@ -119,6 +124,12 @@ def open_session(
         if _is_local(target):
             local_files.use_own(session)
     return session
+
+
+def close_session(session: SparkSession) -> None:
+    """Ends it. Of one whose Java is gone nothing is left to end, and what went wrong before that says more."""
+    with suppress(Exception):
+        session.stop()
 
 
 def log_file(given: Path | str | None) -> Path:

@@ -208,7 +208,7 @@ def test_who_archives_for_ever_forgets_what_is_too_old_also_where_nothing_comes(
         assert len(looks) < 9, "it never forgets"
         keep(run)
 
-    def forgets(*_: Any) -> list[Forgotten]:
+    def forgets(*_: Any, **__: Any) -> list[Forgotten]:
         looks.append("forgets")
         if looks.count("forgets") == 2:
             raise KeyboardInterrupt

@@ -12,7 +12,7 @@ import pytest
 from rmq_core import RMQ
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.errors import PipelineError
-from rmq_core.pipeline.archive import batches, compaction, erasures, redacted
+from rmq_core.pipeline.archive import batches, compaction, erasures, redacted, staging
 from rmq_core.pipeline.archive.archived import Archive
 from rmq_core.pipeline.archive.lock import ArchiveLock
 from rmq_core.pipeline.archive_files import archive_files
@@ -168,7 +168,7 @@ def test_what_it_had_put_aside_when_it_was_killed_comes_back(
     """A batch that another job had ended; of one that nobody has ended what is put aside is nothing."""
     kept, wanted = Archive(spark, str(tmp_path)), transitions(client)
     archive(spark, options, kept.path)
-    aside = tmp_path / "events" / f"{batches.STAGING}killed" / batches.REPLACED
+    aside = tmp_path / "events" / f"{staging.STAGING}killed" / staging.REPLACED
     for folder in [*(tmp_path / "events").glob("topic=*/date=*/batch=*")]:
         target = aside / folder.relative_to(tmp_path / "events")
         shutil.copytree(folder, target.with_name("batch=000000000001"))

@@ -149,6 +149,25 @@ def test_killed_and_interrupted(
     assert [line for line in said if " %  " not in line] == ["interrupted: nothing half done counts"] * 2
 
 
+def test_a_job_whose_java_is_killed_says_so(client: RMQ, begin: Begin, tmp_path: Path) -> None:
+    """As by the kernel, where the machine has no memory left."""
+    kept = tmp_path / "archive"
+    define(client, "work", kind=TopicKind.PRIORITY, slots=1)
+    send(client, 0)
+    job = begin(["rmq_core.pipeline", "archive", "--archive", str(kept), "--every", "0.2", "--log", f"{tmp_path}/log"])
+    until_committed(kept, 1)
+    for pid in descendants(job.pid):
+        with contextlib.suppress(OSError):
+            if Path(f"/proc/{pid}/comm").read_text() == "java\n":
+                os.kill(pid, signal.SIGKILL)
+    send(client, 1)
+    wait_until(lambda: not job.is_running, timeout_s=START_S, what="it to notice")
+    assert job.wait() == 1
+    *_, last = (tmp_path / "errors").read_text().splitlines()
+    assert last.startswith("the archive stopped: Spark's Java ended before it could say why")
+    assert committed(kept) == 1
+
+
 def end_pythons(job: Child) -> None:
     """Kills what Spark has started as Python."""
     for pid in descendants(job.pid):

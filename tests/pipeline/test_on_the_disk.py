@@ -11,14 +11,15 @@ from typing import Any
 import pytest
 
 from rmq_core import RMQ
-from rmq_core.pipeline.archive import compaction, positions, redacted
+from rmq_core.pipeline import files
+from rmq_core.pipeline.archive import compaction, notes, positions, redacted
 from rmq_core.pipeline.archive.archived import Archive
 from rmq_core.pipeline.jobs.archive import archive
 from rmq_core.pipeline.jobs.erasing import erase
 from rmq_core.pipeline.sources.options import SourceOptions
 from tests.pipeline.journal_rows import be_busy, more, transitions
 
-PARTS = ("events", "compacted", "checkpoint/commits")
+PARTS = ("events", "compacted", "checkpoint/commits", "topics", "data-sets")
 
 
 @pytest.fixture
@@ -41,9 +42,9 @@ def test_what_replaces_is_on_the_disk_before_anything_is_removed(
 
     def is_forced(name: str, act: Callable[..., Any]) -> Callable[..., Any]:
         def looking(*given: Any, **more: Any) -> Any:
-            files = [each for part in PARTS for each in (path / part).rglob("[!._]*") if each.is_file()]
-            folders = {each.parent for each in files}
-            missing = [each for each in (*files, *folders) if each.stat().st_ino not in forced]
+            there = [each for part in PARTS for each in (path / part).rglob("[!._]*") if each.is_file()]
+            folders = {each.parent for each in there}
+            missing = [each for each in (*there, *folders) if each.stat().st_ino not in forced]
             assert missing == [], f"before {name}"
             looked.append(name)
             return act(*given, **more)
@@ -61,9 +62,13 @@ def test_what_replaces_is_on_the_disk_before_anything_is_removed(
     erase(spark, options, str(path), ids=[ended], reason="asked")
     more(client, 2)
     archive(spark, options, str(path), compacting=False)
-    assert compaction.compact(Archive(spark, str(path)), most=1) == 1
+    kept = Archive(spark, str(path))
+    assert compaction.compact(kept, most=1) == 1
     is_forced("what a compaction replaced goes", lambda: None)()
+    with monkeypatch.context() as here:
+        here.setattr(files, "remove", is_forced("notes become one file", files.remove))
+        notes.tidy(kept, {})
     assert [*dict.fromkeys(looked)] == [
         *("journals are trimmed", "an erasure removes"),
-        "what a compaction replaced goes",
+        *("what a compaction replaced goes", "notes become one file"),
     ]

@@ -91,3 +91,19 @@ def test_journals_that_are_read_together_say_what_each_does(client: RMQ) -> None
     assert len(by_slot.partitions()) == 68
     assert of(reader.read(planned)) == of(singly)
     assert len(of(singly)) == 7_090 + 18 + 68
+
+
+def test_what_was_trimmed_long_ago_makes_no_task_larger(client: RMQ) -> None:
+    work = client.define(Topic("work", TopicKind.PRIORITY, slots=2, journal=Journal.EVENTS))
+    for i in range(40):
+        client.send("work", f"m{i}", priority=20)
+    keys = [client.keyspace.slot("work", slot).journal for slot in range(work.slots)]
+    client.connection.run([("XTRIM", key, "MAXLEN", 3) for key in keys])
+    options = SourceOptions(client.target.url, client.keyspace.namespace, ())
+    reader = JournalReader(options)
+    (planned,) = [each for each in reader.partitions() if isinstance(each, Ranges)]
+    assert [each.entries for each in planned.ranges] == [3, 3]
+    assert sum(batch.num_rows for batch in reader.read(planned)) == 6
+    client.connection.run([("XTRIM", keys[1], "MAXLEN", 0)])
+    (planned,) = [each for each in reader.partitions() if isinstance(each, Ranges)]
+    assert [each.entries for each in planned.ranges] == [3]

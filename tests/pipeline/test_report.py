@@ -14,6 +14,7 @@ from pyarrow import dataset
 from rmq_core import RMQ, Topic, TopicKind
 from rmq_core.errors import PipelineError
 from rmq_core.model.topic import Journal
+from rmq_core.pipeline import files
 from rmq_core.pipeline.jobs import report
 from rmq_core.pipeline.jobs.reconcile import Inputs, reconcile
 from rmq_core.pipeline.schemas import FINDINGS
@@ -93,7 +94,8 @@ def test_a_report_of_the_past_that_is_damaged_stops_no_run(spark: Any, tmp_path:
     def run(number: int, *found: bytes) -> dict[str, Any]:
         rows = [("lost", "work", 0, id, "{}", "none", None) for id in found]
         findings = report.write_findings(spark.createDataFrame(rows, FINDINGS), f"{reports}/run{number}")
-        work = f"{reports}/run{number}/work"
+        work = f"{reports}/run{number}/{report.WORK}"
+        files.write_text(spark, f"{work}/{report.WHOSE}", "rmq")
         return report.summarize(spark, reports, f"run{number}", number, findings, inputs, work, {})
 
     run(1, b"a", b"b")

@@ -61,6 +61,7 @@ def test_a_round_in_which_nothing_moved_repeats_the_last_report(
     again = several.reconcile(replace(inputs, run="again"))
     written = json.loads((Path(inputs.reports) / "again" / "summary.json").read_text())
     assert again == written and (again["same_as"], again["counts"]) == ("first", first["counts"])
+    assert again["read"]["slots"] == {"compared": 0, "of": 2}, "whatever the one before it compared"
     assert again["read"]["events"] == 0 and again["changes"]["lost"] == {"appeared": 0, "stayed": 1, "gone": 0}
     assert sorted(path.name for path in (Path(inputs.reports) / "again").iterdir()) == [
         "findings",

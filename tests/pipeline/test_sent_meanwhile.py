@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from rmq_core import RMQ, Control, FixedTimeMessage, Topic, TopicKind
+from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.errors import PipelineError
+from rmq_core.journal import trimmer
 from rmq_core.model.topic import Journal
 from rmq_core.ops.putting_back import begin
+from rmq_core.pipeline.jobs.archive import Archived, archive
 from rmq_core.pipeline.restoring import arrivals
+from rmq_core.pipeline.restoring import restore as restoring
 from rmq_core.pipeline.restoring.arrivals import Arrivals, reached
 from rmq_core.pipeline.restoring.put_back import COLUMNS, putter
 from rmq_core.pipeline.sources.options import SourceOptions
@@ -102,3 +107,34 @@ def test_a_journal_that_is_trimmed_meanwhile_is_no_journal(client: RMQ, topic: T
     client.connection.run([("XTRIM", key, "MAXLEN", "=", 0)])
     with pytest.raises(PipelineError, match="was trimmed"):
         Arrivals(client, topic, 0, reached(options, [topic])["busy", 0]._replace(sent=0, journaled=0)).ids()
+
+
+def test_an_archive_that_goes_on_meanwhile_ends_no_restore(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one with `--every`, which would trim behind what is sent again and again."""
+    candidates, did = restoring.candidates, list[Archived]()
+    with EmbeddedRedis() as server, RMQ(server.url, "both") as client, server.client() as raw:
+        options, path = SourceOptions(server.url, "both", (), 4), str(tmp_path)
+        topic = Topic("busy", TopicKind.FIXED_TIME, slots=1, journal=Journal.FULL)
+        client.define(topic)
+        send(client, "lost", "done")
+        archive(spark, options, path)
+        raw.flushall()
+        client.define(topic)
+
+        def slowly(*given: Any) -> Any:
+            found = candidates(*given)
+            send(client, "done")
+            client.ack(client.take("busy"))
+            did.append(archive(spark, options, path))
+            did.append(archive(spark, options, path))
+            trimmed = trimmer.trim_each(client.keyspace, [client.topic("busy")])
+            assert client.run(trimmed) == 0, "nor does the record's keeper"
+            return found
+
+        monkeypatch.setattr(restoring, "candidates", slowly)
+        found = restoring.restore(spark, options, path)
+        assert (found.restored, found.present) == (1, 1) and held(client, "busy")["store"] == {b"lost"}
+        assert [each.rows > 0 for each in did] == [True, False] and [each.trimmed for each in did] == [0, 0]
+        assert archive(spark, options, path).trimmed > 2, "behind it all goes"

@@ -10,7 +10,7 @@ import pytest
 
 from rmq_core.errors import PipelineError
 from rmq_core.pipeline.progress import Progress
-from rmq_core.pipeline.sentences import JAVA_GONE, is_transient, plain_errors, sentence
+from rmq_core.pipeline.sentences import ENDED, JAVA_GONE, is_transient, plain_errors, sentence
 from rmq_core.pipeline.session import _why_it_ended
 
 
@@ -25,6 +25,9 @@ def test_errors_become_a_sentence() -> None:
     assert sentence(Exception("[PATH_NOT_FOUND] Path does not exist: file:/x. SQLSTATE: 42K03\nmore")) == (
         "Path does not exist: file:/x. SQLSTATE: 42K03"
     )
+    # Of a process that was stopped for some minutes, and went on.
+    null = 'because the return value of "org.apache.spark.SparkContext.dagScheduler()" is null'
+    assert sentence(Exception(f'Cannot invoke "org.apache.spark.scheduler.DAGScheduler.x(long)" {null}')) == ENDED
     assert sentence(PipelineError("as it is")) == "as it is"
     assert sentence(Exception("")) == "Exception"
 

@@ -190,6 +190,7 @@ def test_a_full_disk_is_called_so() -> None:
         ),
         ("[Errno 30] Read-only file system: '/srv/my reports/1'", "/srv/my reports/1"),
         ("[Errno 13] Permission denied: '/srv/a'", "/srv/a"),
+        ("[Errno 13] Permission denied: '/srv/a/.spark-staging-4/x' -> '/srv/a/date=1/x'", "/srv/a/date=1/x"),
         ("java.io.FileNotFoundException: /srv/a/x.parquet (Permission denied)", "/srv/a/x.parquet"),
     ],
 )

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,7 @@ from rmq_core.model.formats import ARCHIVE
 from rmq_core.model.topic import Topic
 from rmq_core.pipeline.archive.checkpoint import read_offsets
 from rmq_core.pipeline.archive_files import LOOKS, lacks_checkpoint, without_checkpoint
+from rmq_core.pipeline.durable import keep
 from rmq_core.pipeline.files import files as files_of
 from rmq_core.pipeline.files import folders, literally, read_text, seen_here
 from rmq_core.pipeline.schemas import EVENTS, ddl
@@ -214,18 +215,23 @@ class Archive:
         """The topics as they were defined when the archive last ran, the newest definition of each; without those that
         were deleted on purpose since. ``at_ms``: as they were then; of one that is younger, its first."""
         newest: dict[str, tuple[tuple[bool, int, int], dict[str, Any]]] = {}
+        made: dict[str, int] = {}
         notes = self._notes()
         for row in notes:
             noted_ms, made_ms = row.get("at_ms", 0), row.get("updated_ms") or row.get("at_ms", 0)
             later = at_ms is not None and made_ms > at_ms
             age = (not later, -noted_ms if later else noted_ms, -row["version"] if later else row["version"])
-            if row.get("definition") and (row["name"] not in newest or newest[row["name"]][0] <= age):
+            if not row.get("definition"):
+                continue
+            if row["name"] not in newest or newest[row["name"]][0] <= age:
                 newest[row["name"]] = age, row
+            if not later:  # earlier releases noted some again, and forgot when they were made
+                made[row["name"]] = max(row.get("updated_ms", row.get("at_ms", 0)), made.get(row["name"], 0))
         gone = _deletions(notes, at_ms)
         return [
-            Topic.from_stored(row["definition"])
+            replace(Topic.from_stored(row["definition"]), version=row["version"], updated_ms=updated_ms)
             for name, (_, row) in sorted(newest.items())
-            if row.get("updated_ms", row.get("at_ms", 0)) > gone.get(name, -1)
+            if (updated_ms := made.get(name, row.get("updated_ms") or row.get("at_ms", 0))) > gone.get(name, -1)
         ]
 
     def all_definitions(self) -> list[Topic]:
@@ -253,6 +259,13 @@ class Archive:
             "format int, name string, at_ms long, updated_ms long, version long, definition string, deleted_ms long"
         )
         small(self.session, rows, columns).coalesce(1).write.mode("append").json(self.topics)
+        keep(self.session, self.topics)  # before journals are trimmed: without them nothing can be restored
+
+
+def deleted_since(topics: Iterable[Topic], deletions: Mapping[str, int]) -> set[str]:
+    """Those of an archive's topics that somebody has deleted since. The server goes on telling when one was that has
+    been made again."""
+    return {topic.name for topic in topics if deletions.get(topic.name, -1) >= topic.updated_ms}
 
 
 def _deletions(notes: list[dict[str, Any]], at_ms: int | None = None) -> dict[str, int]:

@@ -12,8 +12,8 @@ from rmq_core.errors import PipelineError, RMQError
 from rmq_core.pipeline.archive import checkpoint
 from rmq_core.pipeline.archive.archived import Archive
 from rmq_core.pipeline.archive.lock import LOST, ArchiveLock
-from rmq_core.pipeline.durable import create, move
-from rmq_core.pipeline.files import files, folders, remove, seen_here, tree
+from rmq_core.pipeline.archive.staging import REPLACED, staging
+from rmq_core.pipeline.durable import move
 from rmq_core.pipeline.schemas import EVENTS, ddl
 from rmq_core.pipeline.sources.journal import JournalStream
 from rmq_core.pipeline.sources.offsets import START, Offsets, between
@@ -25,33 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 LOOK_S = 0.5
-STAGING = ".spark-staging-"
-"""Where a batch is until it is whole, as Spark calls its own; one that is there before a job begins is of one that was
-killed."""
-MARK = "_begun"
-"""In it, as long as nobody has swept it away."""
-REPLACED = "_replaced"
-"""In it, what one that was killed had put into place already."""
-
 Writer = Callable[["DataFrame", int], None]
-
-
-def sweep(kept: Archive) -> None:
-    """Removes what a job that was killed has left; nothing over Spark Connect: it cannot delete folders."""
-    if seen_here(kept.session):
-        for name in folders(kept.session, kept.events):
-            if name.startswith(STAGING):
-                _bring_back(kept, f"{kept.events}/{name}/{REPLACED}")
-                remove(kept.session, f"{kept.events}/{name}")
-
-
-def _bring_back(kept: Archive, replaced: str) -> None:
-    """What a job has put aside, and was killed before it saw that this is another one's, and whole."""
-    last = kept.last_committed()
-    for place in sorted({path.rpartition("/")[0] for path, _, _ in tree(kept.session, replaced)}):
-        number = place.rpartition("/batch=")[2]
-        if number.isdigit() and last is not None and int(number) <= last:
-            move(kept.session, f"{replaced}/{place}", f"{kept.events}/{place}")
 
 
 def write_batches(
@@ -80,8 +54,11 @@ def write_batches(
         rows = 0
         if partitions:
             few = few_rows(kept.session) if _entries(start, end) <= FEW_ENTRIES else nullcontext()
-            with few, _stopped_by(lock, kept.session), _staging(kept, number, lock) as folder:
-                rows = _written(planned(kept.session, partitions, read, ddl(EVENTS)), writer(folder), number)
+            with few, _stopped_by(lock, kept.session), staging(kept, lock.check) as staged:
+                rows = _written(planned(kept.session, partitions, read, ddl(EVENTS)), writer(staged.folder), number)
+                staged.check()
+                for place in staged.places():
+                    _put(kept, number, staged.folder, place)
         lock.check()
         if not checkpoint.commit(kept.session, kept.checkpoint, number):
             raise PipelineError(LOST)
@@ -98,37 +75,10 @@ def _written(batch: DataFrame, write: Writer, number: int) -> int:
     return int(seen.get["rows"])
 
 
-@contextmanager
-def _staging(kept: Archive, number: int, lock: ArchiveLock) -> Iterator[str]:
-    """A folder of this job's own, from which a batch goes to its places once it is whole.
-
-    Spark itself would remove what is there before it puts something in its place: of a job that stood still for so long
-    that another one has ended its batch, what journals hold no longer. And a task whose files were swept away has, to
-    Spark, written nothing.
-    """
-    folder = f"{kept.events}/{STAGING}{uuid.uuid4().hex}"
-    create(kept.session, f"{folder}/{MARK}", "")
-    try:
-        yield folder
-        lock.check()
-        _check_mark(kept, folder)
-        found = {path.rpartition("/")[0] for path, _, _ in tree(kept.session, folder)}
-        for place in sorted(each for each in found if each.startswith("topic=")):
-            _put(kept, number, folder, place)
-    except Exception:
-        _check_mark(kept, folder)  # whatever went wrong follows from that
-        raise
-    finally:
-        remove(kept.session, folder)
-
-
-def _check_mark(kept: Archive, folder: str) -> None:
-    """Raises `PipelineError` where the folder was swept away by one that had the lease, and may have given it back."""
-    if MARK not in files(kept.session, folder):
-        raise PipelineError(LOST)
-
-
 def _put(kept: Archive, number: int, folder: str, place: str) -> None:
+    """Spark itself would remove what is there before it puts something in its place: of a job that stood still for so
+    long that another one has ended its batch, what journals hold no longer. And a task whose files were swept away has,
+    to Spark, written nothing."""
     made, path = f"{folder}/{place}", f"{kept.events}/{place}"
     if move(kept.session, made, path):
         return

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from rmq_core.pipeline.archive.archived import NOTE, Archive, batch_name
+from rmq_core.pipeline.archive.staging import staging
 from rmq_core.pipeline.archive.worth import FOLDERS_MOST, Day, Folder
 from rmq_core.pipeline.durable import keep
 from rmq_core.pipeline.files import java_path, literally, tree
@@ -53,7 +54,7 @@ def compact(
             if several := day.worth(now_ms, most):
                 known.append(_merge(kept, topic, date, several, check))
                 done += 1
-        remove_leftovers(files, topic, date, batches, known, read_within_s)
+        remove_leftovers(files, topic, date, batches, known, read_within_s, check)
     return done
 
 
@@ -67,18 +68,29 @@ def _folders(kept: Archive, topic: str, date: str) -> dict[str, Folder]:
 
 
 def remove_leftovers(
-    files: FileSystem, topic: str, date: str, batches: list[str], notes: list[Any], read_within_s: float
-) -> None:
-    """What a whole compacted folder has replaced for long enough, and compacted folders that were never finished."""
+    files: FileSystem,
+    topic: str,
+    date: str,
+    batches: list[str],
+    notes: list[Any],
+    read_within_s: float,
+    check: Callable[[], None],
+) -> list[str]:
+    """Removes what a whole compacted folder has replaced for long enough, and compacted folders that were never
+    finished; returns those that it could not."""
     long_ago = (time.time() - read_within_s) * 1000
     old = [reach(row) for row in notes if row.at_ms is None or row.at_ms <= long_ago]
     replaced = max(old, default=("", ""))
     counting = {str(row.batch): reach(row) for row in notes}
+    gone = []
     for batch in batches:
         # A plain folder is its own last batch, and has the least name of all that come as far.
         covers = counting.get(batch) if "-" in batch else (batch, "")
         if covers is None or covers < replaced:
-            files.remove(topic, date, batch)
+            gone.append(batch)
+    if gone:
+        check()  # what was never finished another one may have made since
+    return [batch for batch in gone if not files.remove(topic, date, batch)]
 
 
 def _merge(kept: Archive, topic: str, date: str, batches: list[str], check: Callable[[], None]) -> Any:
@@ -88,10 +100,11 @@ def _merge(kept: Archive, topic: str, date: str, batches: list[str], check: Call
     merged = f"{first}-{last}"
     columns = tuple(each for each in EVENTS if each[0] not in {"topic", "date"})
     frame = literally(kept.session).schema(ddl(columns)).parquet(*(f"{folder}/batch={batch}" for batch in batches))
-    check()  # it may have made the same folder
     ordered = frame.sortWithinPartitions("slot", "position", "seq")  # as many files as Spark reads it in parts
-    ordered.write.mode("overwrite").option("maxRecordsPerFile", ROWS_PER_FILE).parquet(f"{folder}/batch={merged}")
-    keep(kept.session, f"{folder}/batch={merged}")
+    with staging(kept, check) as staged:  # another one may have made the same folder
+        place = f"{staged.folder}/topic={topic}/date={date}/batch={merged}"
+        ordered.write.option("maxRecordsPerFile", ROWS_PER_FILE).parquet(place)
+        staged.put()
     made = mark(kept.session, f"{folder}/batch={merged}")
     row = (topic, date, merged, first, last, int(time.time() * 1000), json.dumps(sources), made, None)
     note = small(kept.session, [row], NOTE)
@@ -121,6 +134,7 @@ class FileSystem:
             (topic.partition("=")[2], date.partition("=")[2], batch.partition("=")[2]) for topic, date, batch in parts
         ]
 
-    def remove(self, topic: str, date: str, batch: str) -> None:
-        """Deletes a folder."""
-        self._fs.delete(self._path(f"{self._root.toString()}/topic={topic}/date={date}/batch={batch}"), True)
+    def remove(self, topic: str, date: str, batch: str) -> bool:
+        """Deletes a folder; False where something of it stays."""
+        path = self._path(f"{self._root.toString()}/topic={topic}/date={date}/batch={batch}")
+        return bool(self._fs.delete(path, True)) or not self._fs.exists(path)

@@ -19,6 +19,7 @@ from rmq_core.model import formats
 from rmq_core.model.formats import ARCHIVE
 from rmq_core.model.topic import Topic
 from rmq_core.ops import data_set
+from rmq_core.pipeline import durable
 from rmq_core.pipeline.archive.archived import Archive
 from rmq_core.pipeline.history.replay import MARKS
 from rmq_core.pipeline.small import small
@@ -56,6 +57,7 @@ def claim(options: SourceOptions, kept: Archive) -> str:
     if noted is None or noted.id != ours.id:
         row = (ARCHIVE, ours.namespace, ours.id, ours.began_ms)
         small(kept.session, [row], COLUMNS).coalesce(1).write.mode("append").json(kept.data_sets)
+        durable.keep(kept.session, kept.data_sets)
         check(options, kept)  # of two that began at once, and have both written, one goes on
     return ours.word
 

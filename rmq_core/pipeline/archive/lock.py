@@ -10,6 +10,7 @@ import uuid
 from types import TracebackType
 
 from rmq_core.errors import PipelineError, RMQError
+from rmq_core.journal.trimmer import RESTORE_ROLE
 from rmq_core.pipeline.sources.options import SourceOptions
 from rmq_core.protocol.scripts import Call, script
 from rmq_core.transport.sync import Connection
@@ -17,7 +18,6 @@ from rmq_core.transport.sync import Connection
 TTL_MS = 30_000
 RENEW_S = 5.0
 ROLE = "archive"
-RESTORE_ROLE = "restore"
 LOOK_S = 0.5
 
 

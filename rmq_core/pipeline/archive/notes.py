@@ -15,6 +15,7 @@ from typing import Any
 from rmq_core.pipeline import files
 from rmq_core.pipeline.archive.archived import NOTE, Archive
 from rmq_core.pipeline.archive.compaction import READ_WITHIN_S, FileSystem
+from rmq_core.pipeline.durable import keep
 from rmq_core.pipeline.small import small
 from rmq_core.pipeline.unchanged import reach
 
@@ -38,6 +39,7 @@ def tidy(kept: Archive, recorded: Mapping[str, Set[str]], *, read_within_s: floa
     # Who reads in between sees some twice, which is as good as once; who misses a file looks again.
     if stay:
         small(kept.session, stay, NOTE).coalesce(1).write.mode("append").json(kept.compacted)
+        keep(kept.session, kept.compacted)  # what they replace is gone by now: without them nobody finds the days
     for name in names:
         files.remove(kept.session, f"{kept.compacted}/{name}")
 

@@ -13,10 +13,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from rmq_core.errors import PipelineError
 from rmq_core.pipeline.archive.archived import NOTE, Archive, batch_name
 from rmq_core.pipeline.archive.compaction import FileSystem, remove_leftovers
+from rmq_core.pipeline.archive.staging import staging
 from rmq_core.pipeline.durable import keep
-from rmq_core.pipeline.files import tree
+from rmq_core.pipeline.files import stays, tree
 from rmq_core.pipeline.schemas import EVENTS
 from rmq_core.pipeline.small import small
 from rmq_core.pipeline.unchanged import Folders, counting, last_of, listing, mark
@@ -68,10 +70,15 @@ def of_days(kept: Archive, days: list[Day]) -> DataFrame:
 
 
 def write(
-    kept: Archive, days: list[Day], marked: Callable[[DataFrame], DataFrame], erasure: str | None = None
+    kept: Archive,
+    days: list[Day],
+    marked: Callable[[DataFrame], DataFrame],
+    check: Callable[[], None],
+    erasure: str | None = None,
 ) -> list[Any]:
     """Writes the folders, which do not count yet; returns their notes. ``kept``: pinned. ``marked``: adds to events
-    whether they are ``hit``, and may change bodies. ``erasure``: for which."""
+    whether they are ``hit``, and may change bodies. ``check``: raises where another job has the archive, or had it
+    since. ``erasure``: for which."""
     from pyspark.sql import functions as F
 
     planned = _planned(kept, days)
@@ -86,11 +93,12 @@ def write(
     placed = redacted.select(*(name for name, _, _ in EVENTS)).join(F.broadcast(names), ["topic", "date"])
     ordered = placed.sortWithinPartitions("topic", "date", "slot", "position", "seq")
     writer = ordered.write.mode("overwrite").option("partitionOverwriteMode", "dynamic")
-    writer.partitionBy("topic", "date", "batch").parquet(kept.events)
+    with staging(kept, check) as staged:
+        writer.partitionBy("topic", "date", "batch").parquet(staged.folder)
+        staged.put()
     now_ms = int(time.time() * 1000)
     notes = []
     for day, each in planned.items():
-        keep(kept.session, _folder(kept, day, each.batch))
         sources = {source: mark(kept.session, _folder(kept, day, source)) for source in each.sources}
         made, first = mark(kept.session, _folder(kept, day, each.batch)), each.batch.partition("-")[0]
         notes.append((*day, each.batch, first, last_of(each.batch), now_ms, json.dumps(sources), made, erasure))
@@ -116,8 +124,8 @@ def commit(kept: Archive, notes: list[Any]) -> None:
     keep(kept.session, kept.compacted)
 
 
-def sweep(kept: Archive) -> None:
-    """Removes what does not count of all days that were ever written anew."""
+def sweep(kept: Archive, check: Callable[[], None]) -> None:
+    """Removes what does not count of all days that were ever written anew. Raises `PipelineError` where it stays."""
     several = FileSystem(kept)
     notes: dict[Day, list[Any]] = {}
     for row in kept.compaction_notes():
@@ -126,7 +134,9 @@ def sweep(kept: Archive) -> None:
     for topic, date, batch in several.folders():
         days.setdefault((topic, date), []).append(batch)
     for (topic, date), known in notes.items():
-        remove_leftovers(several, topic, date, days.get((topic, date), []), known, 0)
+        here = days.get((topic, date), [])
+        for batch in remove_leftovers(several, topic, date, here, known, 0, check):
+            raise PipelineError(stays(_folder(kept, (topic, date), batch)))
 
 
 def _planned(kept: Archive, days: list[Day]) -> dict[Day, _Rewritten]:

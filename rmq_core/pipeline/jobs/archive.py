@@ -16,9 +16,10 @@ from rmq_core.errors import PipelineError
 from rmq_core.model.topic import Topic
 from rmq_core.pipeline.archive import data_set, notes, positions
 from rmq_core.pipeline.archive.archived import DIGITS, Archive, batch_name
-from rmq_core.pipeline.archive.batches import sweep, write_batches
+from rmq_core.pipeline.archive.batches import write_batches
 from rmq_core.pipeline.archive.compaction import compact
 from rmq_core.pipeline.archive.lock import LOST, ArchiveLock
+from rmq_core.pipeline.archive.staging import staging, sweep
 from rmq_core.pipeline.files import literally, seen_here
 from rmq_core.pipeline.jobs import retention
 from rmq_core.pipeline.jobs.begun_erasures import try_to_end
@@ -148,7 +149,8 @@ class _Run:
         """Whoever restores into an empty server needs to know how the topics were defined, and which are gone."""
         deletions = self.options.deletions()
         gone = {name: at_ms for name, at_ms in deletions.items() if at_ms > self._gone.get(name, -1)}
-        current = {topic.name: topic for topic in self.options.definitions()}
+        # What is noted does not say since when a topic is there.
+        current = {topic.name: replace(topic, created_ms=0) for topic in self.options.definitions()}
         known = {name: topic for name, topic in self._known.items() if name not in gone} | current
         if gone or known != self._known:
             self.kept.keep_definitions(list(known.values()), gone)
@@ -245,14 +247,19 @@ class _Run:
         """Forgets what is too old, and makes large files of small ones; what comes meanwhile is not touched."""
         self._compacted_s = time.monotonic()
         self.lock.check()
-        self.let_go = tuple(retention.forget(self.kept, self._known.values()))
-        self.forgotten += sum(each.transitions for each in self.let_go)
-        if not self.compacting:
+        if not seen_here(self.session) or self.kept.last_committed() is None:
+            return  # over Spark Connect neither can be
+        if not (self.compacting or any(topic.archive_for_ms for topic in self._known.values())):
             return
-        of_state = self.session, f"{self.kept.path}/state", OF_STATES
-        self.compacted += compact(self.kept, versions.closed(*of_state), check=self.lock.check)
-        if notes.are_many(self.kept):
-            notes.tidy(self.kept, versions.recorded(*of_state))
+        with staging(self.kept, self.lock.check) as staged:
+            self.let_go = tuple(retention.forget(self.kept, self._known.values(), check=staged.check))
+            self.forgotten += sum(each.transitions for each in self.let_go)
+            if not self.compacting:
+                return
+            of_state = self.session, f"{self.kept.path}/state", OF_STATES
+            self.compacted += compact(self.kept, versions.closed(*of_state), check=staged.check)
+            if notes.are_many(self.kept):
+                notes.tidy(self.kept, versions.recorded(*of_state))
 
 
 def batch_writer(events: str) -> Callable[[DataFrame, int], None]:

@@ -16,6 +16,7 @@ from rmq_core.pipeline.archive import erasures, redacted
 from rmq_core.pipeline.archive.archived import Archive
 from rmq_core.pipeline.archive.erasures import Erasure
 from rmq_core.pipeline.archive.lock import ArchiveBusy, ArchiveLock
+from rmq_core.pipeline.archive.staging import sweep
 from rmq_core.pipeline.jobs import erased_reports
 from rmq_core.pipeline.sources.options import SourceOptions
 from rmq_core.pipeline.state.erased import forget, newest
@@ -49,6 +50,7 @@ def end_all(kept: Archive, namespace: str) -> None:
     names = erasures.begun(kept.session, kept.path)
     if not names:
         return
+    sweep(kept)
     live = replace(kept, until=None, notes=None)
     applied = erasures.applied(live.compaction_notes())
     for one in erasures.erasures(kept.session, kept.path):
@@ -72,7 +74,7 @@ def _end(kept: Archive, begun: Erasure, namespace: str) -> None:
     if carried is not None and one.mentioning:
         topics = {row.topic for row in tellers(carried, "left_semi").select("topic").distinct().collect()}
     forget(kept, one.name, of(one), scratch=topics)
-    redacted.sweep(kept)
+    redacted.sweep(kept, lambda: None)
     if one.reports:
         erased_reports.forget(session, one.reports, namespace, of(one), tellers)
     erasures.end(session, kept.path, one, one.transitions)

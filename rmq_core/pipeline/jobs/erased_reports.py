@@ -33,7 +33,11 @@ def forget(
     of them. ``between``: tables in between, too; not where nothing was erased just now."""
     for run in files.folders(session, reports) if between else ():
         if report.working_for(session, reports, run) in (namespace, None):
-            files.remove(session, f"{reports}/{run}/{report.WORK}")
+            # In this order: what says whose it is goes last of a run that ends just now. Of one that did not end no
+            # table counts, and nothing else says whose it is.
+            ended = files.read_text(session, f"{reports}/{run}/{report.SUMMARY}") is not None
+            for table in (report.WORK, BETWEEN, *(() if ended else report.TABLES)):
+                files.remove_whole(session, f"{reports}/{run}/{table}")
     runs = report.finished(session, reports, namespace)
     folders = [f"{reports}/{run}/findings" for run in runs if files.files(session, f"{reports}/{run}/findings")]
     if not folders:

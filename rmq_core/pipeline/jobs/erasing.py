@@ -10,6 +10,7 @@ closing state, for a run may have closed meanwhile, then what the folders replac
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,6 +21,7 @@ from rmq_core.pipeline.archive import data_set, erasures, mentions, redacted
 from rmq_core.pipeline.archive.archived import Archive
 from rmq_core.pipeline.archive.bases import messages_of
 from rmq_core.pipeline.archive.lock import ArchiveLock, RestoreLock
+from rmq_core.pipeline.archive.staging import staging, sweep
 from rmq_core.pipeline.files import seen_here
 from rmq_core.pipeline.jobs import erased_reports
 from rmq_core.pipeline.jobs.begun_erasures import end_all
@@ -115,9 +117,19 @@ def erase(
         data_set.check(options, kept)
         if not dry_run:
             break_off(options)
+            sweep(kept)
             end_all(kept, options.namespace)
-        run = _Run(session, options, kept.pinned(), progress, reports, (one, other))
-        return run.run(ids, slot_bases, reason, dry_run=dry_run)
+
+        def check() -> None:
+            one.check()
+            other.check()
+
+        pinned = kept.pinned()
+        with ExitStack() as stack:
+            if not dry_run and pinned.until is not None:
+                check = stack.enter_context(staging(kept, check)).check
+            run = _Run(session, options, pinned, progress, reports, check)
+            return run.run(ids, slot_bases, reason, dry_run=dry_run)
 
 
 class _Run:
@@ -130,10 +142,11 @@ class _Run:
         kept: Archive,
         progress: Progress,
         reports: str | None,
-        locks: Collection[ArchiveLock],
+        check: Callable[[], None],
     ) -> None:
         self._session, self._options, self._kept, self._progress = session, options, kept, progress
-        self._reports, self._locks = reports, locks
+        self._reports, self._check = reports, check
+        """The second raises where another job has the archive, or had it since: what that one made stays."""
         self._slots: dict[tuple[str, bytes], set[int]] = {}
         """Of messages that are named by a slot basis: the same id in another slot is somebody else's."""
 
@@ -166,7 +179,7 @@ class _Run:
             return counted
         live, name = replace(self._kept, until=None, notes=None), erasures.new_name()
         with self._progress.stage("rewrite", self._session):
-            notes = redacted.write(self._kept, days, self._marked(frame, gone), name) if days else []
+            notes = redacted.write(self._kept, days, self._marked(frame, gone), self._check, name) if days else []
             begun = None
             self._check()
             if days or counted.open:
@@ -189,18 +202,13 @@ class _Run:
                 begun = erasures.apply(self._session, self._kept.path, begun)
                 # What a run that had begun before has closed meanwhile; from `apply` on it is refused.
                 forget(live, name, of_gone, contents)
-            redacted.sweep(live)
+            redacted.sweep(live, self._check)
             if self._reports:
                 reports = (self._session, self._reports, self._options.namespace, of_gone, of_tellers)
                 erased_reports.forget(*reports, between=begun is not None)
             if begun:
                 erasures.end(self._session, self._kept.path, begun, counted.transitions)
         return replace(counted, record=begun.name if begun else None)
-
-    def _check(self) -> None:
-        """Raises `PipelineError` where another job has the archive now: what that one merged or put back stays."""
-        for each in self._locks:
-            each.check()
 
     def _asked(
         self, rows: list[Any], others: frozenset[tuple[str, bytes]], ids: Collection[bytes], bases: Collection[bytes]

@@ -13,7 +13,7 @@ from rmq_core.errors import PipelineError
 from rmq_core.model.topic import Journal, Topic
 from rmq_core.pipeline import files
 from rmq_core.pipeline.archive import data_set, erasures, positions
-from rmq_core.pipeline.archive.archived import Archive
+from rmq_core.pipeline.archive.archived import Archive, deleted_since
 from rmq_core.pipeline.findings import business as of_business
 from rmq_core.pipeline.findings import contents, counters, doubted, gaps, groups, repair_data, verdicts
 from rmq_core.pipeline.findings.confirm import confirmed
@@ -23,7 +23,7 @@ from rmq_core.pipeline.jobs.begun_erasures import end_begun
 from rmq_core.pipeline.jobs.judged import Judged, Repeated, judge, told
 from rmq_core.pipeline.jobs.standing import Moved, Standing
 from rmq_core.pipeline.progress import QUIET, Progress
-from rmq_core.pipeline.reading import History, StoredTables, all_deletions, load
+from rmq_core.pipeline.reading import History, StoredTables, load
 from rmq_core.pipeline.sentences import plain_errors, with_retries
 from rmq_core.pipeline.small import small
 from rmq_core.pipeline.sources.options import SourceOptions
@@ -92,6 +92,7 @@ def _reconcile(
     kept, folder = StoredTables(session, f"{inputs.reports}/{run}/{report.WORK}"), inputs.archive or ""
     erased = erasures.known(session, folder) if inputs.archive else None
     whose = f"{kept.folder}/{report.WHOSE}"
+    files.remove(session, f"{inputs.reports}/{run}/{report.SUMMARY}")  # one of that name counts no longer
     files.write_text(session, whose, inputs.options.namespace)
     try:
         return _reported(session, inputs, progress, run, started_ms, kept, topics, standing)
@@ -100,7 +101,8 @@ def _reconcile(
         erasing = failed and inputs.archive and erasures.known(session, folder) != erased
         taken = failed and files.read_text(session, whose) is None
         with suppress(Exception):  # the first error says more
-            files.remove(session, kept.folder)
+            for table in (report.WORK, *report.TABLES):
+                files.remove(session, f"{inputs.reports}/{run}/{table}")
         if erasing:
             raise PipelineError(ERASED_MEANWHILE) from error
         if taken:
@@ -259,7 +261,8 @@ def _undefined(archive: Archive | None, deletions: dict[str, int], defined: Sequ
     """Topics that the archive has, that nobody deleted, and that are not ``defined``."""
     if archive is None:
         return []
-    return sorted({topic.name for topic in archive.definitions()} - {*all_deletions(archive, deletions)} - {*defined})
+    topics = archive.definitions()
+    return sorted({topic.name for topic in topics} - deleted_since(topics, deletions) - {*defined})
 
 
 def _described(inputs: Inputs, names: list[str], ledger: Ledger | None) -> dict[str, Any]:

@@ -103,6 +103,8 @@ def summarize(
         "compared_with": previous,
         "changes": said,
     }
+    if working_for(session, reports, run) is None:  # and its findings are gone, too
+        raise PipelineError(f"{work} was taken away")
     write_text(session, f"{reports}/{run}/{SUMMARY}", json.dumps(summary, indent=1))
     remove(session, work)
     return summary

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -42,8 +42,15 @@ class Forgotten:
     freed_bytes: int = 0
 
 
-def forget(kept: Archive, topics: Collection[Topic], now_ms: int | None = None) -> list[Forgotten]:
-    """Does it for topics that ask for it, once a day at most; nothing over Spark Connect."""
+def forget(
+    kept: Archive,
+    topics: Collection[Topic],
+    now_ms: int | None = None,
+    *,
+    check: Callable[[], None] = lambda: None,
+) -> list[Forgotten]:
+    """Does it for topics that ask for it, once a day at most; nothing over Spark Connect. ``check``: raises where
+    another job has the archive, or had it since."""
     asking = [topic for topic in topics if topic.archive_for_ms]
     if not asking or not files.seen_here(kept.session):
         return []
@@ -64,13 +71,13 @@ def forget(kept: Archive, topics: Collection[Topic], now_ms: int | None = None) 
             several = [(date, unchanged.last_of(batch)) for date, _, batch in (each.partition("/") for each in folders)]
             limit = min([before, *(date for date, last in several if last > closed[name])])
             if days := sorted({date for date, _ in several if date < limit}):
-                found.append(_of_topic(pinned, name, days, limit))
+                found.append(_of_topic(pinned, name, days, limit, check))
     if found:
         _note(kept, found)
     return found
 
 
-def _of_topic(kept: Archive, name: str, days: list[str], before: str) -> Forgotten:
+def _of_topic(kept: Archive, name: str, days: list[str], before: str, check: Callable[[], None]) -> Forgotten:
     from pyspark.sql import functions as F
 
     paths = [f"{kept.events}/topic={name}/date={day}" for day in days]
@@ -88,8 +95,9 @@ def _of_topic(kept: Archive, name: str, days: list[str], before: str) -> Forgott
     counts = {row.date: row.n for row in rows}
     freed = 0
     if counts:
-        notes = redacted.write(kept, [(name, day) for day in sorted(counts)], marked)
+        notes = redacted.write(kept, [(name, day) for day in sorted(counts)], marked, check)
         freed = redacted.freed_bytes(kept, notes)
+        check()
         redacted.commit(kept, notes)
     return Forgotten(name, before, len(counts), sum(counts.values()), freed)
 

@@ -17,7 +17,7 @@ from rmq_core.embedded.java import find_java
 from rmq_core.errors import EmbeddedServerError, PipelineError
 from rmq_core.model.topic import Topic, TopicKind
 from rmq_core.pipeline import class_cache
-from rmq_core.pipeline.java_options import JAVA_OPTIONS, with_collector
+from rmq_core.pipeline.java_options import JAVA_OPTIONS, with_ours
 from rmq_core.pipeline.jobs import reconcile, report, sums
 from rmq_core.pipeline.jobs.judged import Judged
 from rmq_core.pipeline.reading import History, StoredTables
@@ -66,11 +66,11 @@ def keep_classes(log: Path | str | None = None) -> Path:
                 shutil.rmtree(left)
         with tempfile.TemporaryDirectory(prefix=f".{name}-", dir=folder) as made, _locked(Path(made)):
             part = Path(made) / "part"
-            _record(with_collector(class_cache.recorded(java, part)), made, log)
+            _record(with_ours(class_cache.recorded(java, part)), made, log)
             if not part.exists():
                 raise PipelineError(f"Java kept nothing of what it loaded (its log: {log_file(log)})")
             kept = folder / f"{name}-{part.stat().st_size}.classes"
-            _try(with_collector(class_cache.read(java, part)), made)
+            _try(with_ours(class_cache.read(java, part)), made)
             part.replace(kept)
         for file in folder.glob(f"{name}-*.classes"):
             if file != kept:

@@ -78,7 +78,7 @@ class Rounds:
     def reconcile(self, inputs: Inputs, progress: Progress = QUIET) -> dict[str, Any]:
         """As `reconcile.reconcile`. Where nothing has moved since the last run, the report is that one's, and its
         summary says so in ``same_as``. Raises `PipelineError`."""
-        return self.reconcile_news(inputs, progress) or _again(self._session, inputs, self._last[_kind(inputs)].summary)
+        return self.reconcile_news(inputs, progress) or _again(self._session, inputs, self._last[_kind(inputs)])
 
     def whole_in_s(self, inputs: Inputs) -> float:
         """How long until everything is compared, whatever moves; without end where there was no run yet."""
@@ -165,8 +165,9 @@ def _is_whole(report: Path) -> bool:
     return all((report / part).exists() for part in (SUMMARY, *TABLES))
 
 
-def _again(session: SparkSession, inputs: Inputs, last: dict[str, Any]) -> dict[str, Any]:
+def _again(session: SparkSession, inputs: Inputs, repeated: _Last) -> dict[str, Any]:
     """The last report under another name; written as a report is, its summary last."""
+    last, slots = repeated.summary, {"compared": 0, "of": len(repeated.seen.ledgers)}
     run, now_ms = inputs.run or name_of_run(), int(time.time() * 1000)
     before, folder = _folder(inputs) / last["run"], _folder(inputs) / run
     for table in TABLES:
@@ -176,7 +177,8 @@ def _again(session: SparkSession, inputs: Inputs, last: dict[str, Any]) -> dict[
     summary = last | {
         **{"run": run, "started_ms": now_ms, "finished_ms": now_ms, "same_as": last["run"]},
         **{"compared_with": last["run"], "changes": same},
-        "read": last["read"] | {"events": 0, "events_known": every, "looked_up": 0, "from_scratch": {}, "closed": None},
+        "read": last["read"]
+        | {"events": 0, "events_known": every, "looked_up": 0, "from_scratch": {}, "closed": None, "slots": slots},
     }
     write_text(session, f"{inputs.reports}/{run}/{SUMMARY}", json.dumps(summary, indent=1))
     return summary

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from rmq_core.pipeline.program import commands
 from rmq_core.pipeline.program.continuous import is_alive
 from rmq_core.pipeline.program.rounds import Rounds
-from rmq_core.pipeline.session import open_session
+from rmq_core.pipeline.session import close_session, open_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -54,7 +54,7 @@ def serve(
         return 0
     finally:
         for session, _ in opened:
-            session.stop()
+            close_session(session)
 
 
 def _run(

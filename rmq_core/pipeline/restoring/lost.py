@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rmq_core.model.topic import Journal, Topic
+from rmq_core.pipeline.archive.archived import deleted_since
 from rmq_core.pipeline.findings import gaps, repair_data
 from rmq_core.pipeline.history.accounts import lives
 from rmq_core.pipeline.history.replay import MARKS, MESSAGE, SLOT
@@ -35,11 +36,12 @@ class LeftOut:
 def redefined(archived: list[Topic], here: Mapping[str, Topic], deletions: Mapping[str, int]) -> tuple[LeftOut, ...]:
     """All slots of topics that somebody has defined as something else since they were lost: what the archive has fits
     into none of their slots. Where one was deleted on purpose, what it had before is not missed."""
+    gone = deleted_since(archived, deletions)
     return tuple(
         LeftOut(each.name, slot, "redefined", gaps.ADVICE["redefined"])
         for each in archived
         if (now := here.get(each.name)) and (now.kind, now.slots) != (each.kind, each.slots)
-        if deletions.get(each.name, -1) < each.updated_ms
+        if each.name not in gone
         for slot in range(each.slots)
     )
 

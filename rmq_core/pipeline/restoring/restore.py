@@ -17,7 +17,7 @@ from rmq_core.errors import PipelineError
 from rmq_core.model.group import is_group_name
 from rmq_core.model.topic import Journal, Topic
 from rmq_core.pipeline.archive import data_set
-from rmq_core.pipeline.archive.archived import Archive
+from rmq_core.pipeline.archive.archived import Archive, deleted_since
 from rmq_core.pipeline.archive.lock import ArchiveLock, RestoreLock
 from rmq_core.pipeline.findings import gaps
 from rmq_core.pipeline.history.replay import MESSAGE, SLOT
@@ -155,7 +155,7 @@ def _restore(
             raise PipelineError(f"the archive {path} holds nothing to restore")
         here = {topic.name: topic for topic in replace(options, topics=()).definitions()}
         data_set.check_restorable(options, kept, [here[each.name] for each in everything if each.name in here])
-        deleted = {each.name for each in everything if each.name in deletions and each.name not in here}
+        deleted = deleted_since(everything, deletions) - here.keys()
         deleted |= _deleted_topics(kept) - here.keys() - {each.name for each in everything}
         if options.topics:
             deleted &= set(options.topics)

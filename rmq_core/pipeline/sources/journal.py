@@ -109,6 +109,20 @@ def newest(connection: Connection, options: SourceOptions, topics: list[Topic]) 
     return found
 
 
+def oldest(connection: Connection, options: SourceOptions, ends: Offsets) -> Offsets:
+    """Before everything there is in these slots, with the number before the first entry there of ours: what was trimmed
+    long ago makes no task larger."""
+    found: Offsets = {}
+    for topic, slots in ends.items():
+        places = [(journal_key(options, topic, int(slot)), "-", id_of(end)) for slot, end in slots.items()]
+        firsts = first_of_each(connection, places)
+        found[topic] = {
+            slot: offset_of(id_of(START), first[1] - 1 if first else 0, None)
+            for slot, first in zip(slots, firsts, strict=True)
+        }
+    return found
+
+
 def later(connection: Connection, options: SourceOptions, start: Offsets, found: Offsets) -> Offsets:
     """``start``, moved to where the journals end (``found``); an emptied or deleted one stays where it was."""
     asked = [
@@ -209,7 +223,8 @@ class JournalReader(DataSourceReader):
         topics = self.options.journaled()
         with self.options.connection() as connection:
             ends = newest(connection, self.options, topics)
-        return plan(self.options, topics, {}, ends)
+            starts = oldest(connection, self.options, ends)
+        return plan(self.options, topics, starts, ends)
 
     def read(self, partition: InputPartition) -> Iterator[pyarrow.RecordBatch]:
         """See `read_ranges`."""

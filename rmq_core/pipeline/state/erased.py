@@ -49,7 +49,8 @@ def forget(
     scratch: Collection[str] = (),
 ) -> None:
     """Leaves one version, which has nothing of these messages. ``erasure``: all of whose messages these are;
-    ``contents``: which have another one by now; ``scratch``: topics of which it is to know nothing."""
+    ``contents``: which have another one by now; ``scratch``: topics of which it is to know nothing. Raises
+    `PipelineError` where what it replaces, and that has something of the erasure, cannot be removed."""
     if (state := newest(kept)) is None:
         return
     state.clean |= {erasure} if erasure else set()
@@ -66,4 +67,4 @@ def forget(
         versions.say(kept.session, state.path, state.version or "", FORMAT, state.clean, state.known.keys())
     if state := newest(kept):
         messages = {folder for each in state.known.values() for folder in each.messages}
-        versions.keep_only(kept.session, state.path, state.version or "", messages)
+        versions.keep_only(kept.session, state.path, state.version or "", messages, whole=erasure is not None)

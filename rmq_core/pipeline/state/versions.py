@@ -101,11 +101,12 @@ def _is_young(session: SparkSession, folder: str, since_ms: int) -> bool:
     return any(changed_ms > since_ms for _, _, changed_ms in files.tree(session, folder))
 
 
-def keep_only(session: SparkSession, path: str, name: str, messages: set[str]) -> None:
-    """Removes all other versions, and of its own folders the ``messages`` that it does not read."""
+def keep_only(session: SparkSession, path: str, name: str, messages: set[str], *, whole: bool) -> None:
+    """Removes all other versions, and of its own folders the ``messages`` that it does not read. ``whole``:
+    raises `PipelineError` where these stay."""
     for other in manifests(session, path):
         if other != name:
             files.remove(session, f"{path}/{other}.json")
     for folder in files.folders(session, path):
         if folder not in messages:
-            files.remove(session, f"{path}/{folder}/messages")
+            (files.remove_whole if whole else files.remove)(session, f"{path}/{folder}/messages")
