@@ -16,6 +16,8 @@ from rmq_core.client.async_rmq import AsyncRMQ
 from rmq_core.client.control import Control
 from rmq_core.client.inspector import Inspector
 from rmq_core.client.rmq import RMQ
+from rmq_core.errors import UnknownTopic
+from rmq_core.model.samples import TopicSample
 
 RETRY_FOR_MS = 2_000
 """How long a page waits for Redis before it says that Redis is away."""
@@ -54,6 +56,16 @@ def new_async_engine() -> AsyncEngine:
     """An engine of the caller's own; the caller closes its client."""
     client = AsyncRMQ(options().redis_url, options().namespace, retry_for_ms=RETRY_FOR_MS)
     return AsyncEngine(client, AsyncInspector(client))
+
+
+def sample_of(name: str) -> TopicSample:
+    """A topic, or a group, counted now. Raises `UnknownTopic`, also where it was deleted this moment."""
+    if found := engine().inspector.sample([name]):
+        return found[0]
+    client = engine().client
+    client.forget(name)
+    client.topic(name)  # says it when there is none
+    raise UnknownTopic(f"{name!r} was deleted, and made anew, meanwhile")
 
 
 _by_loop: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncEngine] = weakref.WeakKeyDictionary()

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.contrib.auth import REDIRECT_FIELD_NAME
 from django.contrib.auth.views import redirect_to_login
+from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, resolve_url
 from django.urls import NoReverseMatch, get_script_prefix, is_valid_path, path, reverse
@@ -62,7 +63,12 @@ class ConsoleSite(UnfoldAdminSite):
         def framed(request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
             request.current_app = self.name  # the addresses in what surrounds the page are of this site
             with as_chosen_by(request.user) as chosen:
-                answer = in_layout(inner(request, *args, **kwargs))
+                try:
+                    answer = in_layout(inner(request, *args, **kwargs))
+                except PermissionDenied:
+                    if refused := getattr(getattr(view, "__self__", None), "refused", None):  # an admin of ours
+                        refused(request, view.__name__, *kwargs.values())
+                    raise
                 return rendered(answer) if chosen else answer
 
         return framed

@@ -24,6 +24,7 @@ from console.access import Action, Permission, allowed, in_scope, split_patterns
 from console.admin.acting import actor_of
 from console.admin.begun import BegunAdmin
 from console.admin.figures import FigureAdmin
+from console.admin.guarded import FORMS
 from console.admin.words import PROBLEM_WORDS
 from console.errors import InvalidField
 from console.models import AlertReceiver, AlertRule
@@ -71,6 +72,7 @@ class RuleForm(forms.ModelForm):  # type: ignore[type-arg]  # at run time it has
 class AlertRuleAdmin(BegunAdmin, FigureAdmin):
     """Beside the form stands when such a rule would have fired, before it is saved."""
 
+    audited_as = dict.fromkeys(FORMS, Action.ALERT_RULE)
     form = RuleForm
     list_display = (
         "name",
@@ -182,6 +184,7 @@ class ReceiverForm(forms.ModelForm):  # type: ignore[type-arg]
 class AlertReceiverAdmin(BegunAdmin):
     """Whom alerts are sent to."""
 
+    audited_as = dict.fromkeys(FORMS, Action.ALERT_RECEIVER)
     form = ReceiverForm
     list_display = ("name", "kind", "least", "resolved", "private", "enabled")
     list_filter = (("kind", ChoicesDropdownFilter),)

@@ -6,24 +6,28 @@ by letter, by what is left of a list.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from django.contrib import messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.views.main import ChangeList
-from django.core.exceptions import ValidationError
+from django.core.exceptions import PermissionDenied, ValidationError
 from django.forms import ModelMultipleChoiceField
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from unfold.admin import ModelAdmin
 
 from console.access import Forbidden
+from console.admin.unoffered import keep_unoffered
 from console.errors import BadRequest
 from console.usecases.audit import keep_refused
 from rmq_core.errors import RMQError
 
 TERM_MAX = 500
+FORMS = ("add", "change", "delete")
+"""Pages that change a row."""
 REFUSALS = (Forbidden, BadRequest, RMQError)
 
 
@@ -67,12 +71,32 @@ class NarrowList(ChangeList):
 
 
 class GuardedAdmin(ModelAdmin):
-    """`linked_by`: columns of the list that links of ours lead to, with one value."""
+    """`linked_by`: columns of the list that links of ours lead to, with one value. `audited_as`: by which name
+    the audit knows what its pages (`add`, `change`, `delete`) and its actions do."""
 
     linked_by: ClassVar[frozenset[str]] = frozenset()
+    audited_as: ClassVar[Mapping[str, str]] = {}
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[NarrowList]:
         return NarrowList
+
+    def refused(self, request: HttpRequest, view: str, *keys: str) -> None:
+        """Called by the site where a page was not for somebody."""
+        action = self.audited_as.get(view.removesuffix("_view"))
+        if request.method == "POST" and action:
+            keep_unoffered(request, action, [str(key) for key in keys])
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """Django takes an action that it does not offer somebody for none at all, and says nothing."""
+        if request.method == "POST":
+            asked, offered = request.POST.getlist("action"), self.get_actions(request)
+            for name in asked:
+                action = self.audited_as.get(name.removesuffix("_selected"))
+                if action and name not in offered:
+                    why = keep_unoffered(request, action, request.POST.getlist(ACTION_CHECKBOX_NAME))
+                    raise PermissionDenied(why)
+        found: HttpResponse = super().changelist_view(request, extra_context)
+        return found
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
         """Also of what other forms choose from."""
@@ -121,7 +145,11 @@ class GuardedAdmin(ModelAdmin):
         if self.list_disable_select_all:
             sent.pop("select_across", None)
         request.POST = sent  # type: ignore[assignment]
-        found: HttpResponse | None = super().response_action(request, queryset, *args, **kwargs)
+        try:
+            found: HttpResponse | None = super().response_action(request, queryset, *args, **kwargs)
+        except REFUSALS as problem:
+            self.message_user(request, str(problem), messages.ERROR)
+            return redirect(request.get_full_path())
         return found
 
     def _may_be_key(self, text: str) -> bool:

@@ -26,6 +26,7 @@ from console.usecases.bulk import bulk
 
 @admin.register(Operation, site=site)
 class OperationAdmin(LookingAdmin):
+    audited_as = {"stop": Action.STOP_OPERATION}
     list_display = ("created", "username", "shown_action", "topic", "shown_state", "total", "done", "skipped",
                     "failed", "reason", "own_page")  # fmt: skip
     list_display_links = ("created", "shown_action")

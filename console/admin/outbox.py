@@ -79,6 +79,7 @@ class WithReason(ActionForm):
 class OutboxMessageAdmin(LookingAdmin):
     """For who sees all topics: rows of any lie in an outbox."""
 
+    audited_as = {"retry": Action.RETRY_OUTBOX, "discard": Action.DISCARD_OUTBOX}
     list_display = ("id", "topic", "shown_state", "tries", "shown_error", "message", "written_at", "at", "own_page")
     list_display_links = ("id", "topic")
     list_filter = (StateFilter, DatabaseFilter)

@@ -12,6 +12,7 @@ from console.access import Action, Permission, allowed, rows_in_scope
 from console.admin.acting import actor_of
 from console.admin.begun import BegunAdmin
 from console.admin.figures import FigureAdmin
+from console.admin.guarded import FORMS
 from console.models import RecurringMessage
 from console.site import site
 from console.usecases import recurring
@@ -26,6 +27,7 @@ FIELDS = (
 class RecurringMessageAdmin(BegunAdmin, FigureAdmin):
     """When the form is saved, its next tick is worked out anew."""
 
+    audited_as = dict.fromkeys(FORMS, Action.RECURRING)
     list_display = ("name", "topic", "cron", "every_ms", "time_zone", "misfire", "enabled", "origin")
     list_filter = (("misfire", ChoicesDropdownFilter), ("origin", ChoicesDropdownFilter))
     search_fields = ("name", "topic", "description")

@@ -82,6 +82,7 @@ class RouteDefinitionAdmin(InRedisAdmin):
 
     creates = edits = Action.PUT_ROUTE
     deletes = Action.DELETE_ROUTE
+    audited_as = {"add": creates, "change": edits, "delete": deletes}
     change_form_template = add_form_template = "console/admin/route_form.html"
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:

@@ -17,6 +17,7 @@ from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 from console.access import Action, Permission, allowed, lists_in_scope, split_patterns
 from console.admin.acting import actor_of
 from console.admin.begun import BegunAdmin
+from console.admin.guarded import FORMS
 from console.admin.looking import named, written
 from console.errors import BadRequest
 from console.models import PipelineSchedule
@@ -86,6 +87,7 @@ class ScheduleForm(forms.ModelForm):  # type: ignore[type-arg]  # at run time it
 class PipelineScheduleAdmin(BegunAdmin):
     """Made by people for all topics alone; people for some topics see the schedules of those."""
 
+    audited_as = dict.fromkeys(FORMS, Action.SCHEDULE)
     form = ScheduleForm
     list_display = ("kind", "shown_topics", "ledger", "shown_every", "enabled", "shown_next", "username")
     list_filter = (("kind", ChoicesDropdownFilter), "enabled")

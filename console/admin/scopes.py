@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from console.access import Action, allowed
 from console.admin.acting import actor_of
 from console.admin.begun import BegunAdmin
+from console.admin.guarded import FORMS
 from console.admin.words import of_role
 from console.models import TopicScope
 from console.site import site
@@ -21,6 +22,7 @@ from console.usecases import scopes
 class TopicScopeAdmin(BegunAdmin):
     """For administrators of all topics alone: who is for some could else take more."""
 
+    audited_as = dict.fromkeys(FORMS, Action.TOPIC_SCOPE)
     list_display = ("role", "patterns")
     search_fields = ("group__name", "patterns")
     fields = ("group", "patterns")

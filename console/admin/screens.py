@@ -13,6 +13,7 @@ from console.access import Action, Permission, allowed
 from console.admin.acting import actor_of
 from console.admin.begun import BegunAdmin
 from console.admin.figures import FigureAdmin
+from console.admin.guarded import FORMS
 from console.models import Screen
 from console.site import site
 from console.usecases import screens
@@ -22,6 +23,7 @@ from console.usecases import screens
 class ScreenAdmin(BegunAdmin, FigureAdmin):
     """Its link is made on the page *Screens*."""
 
+    audited_as = dict.fromkeys(FORMS, Action.SCREEN)
     list_display = ("name", "title", "rotate_s", "theme", "shown_until", "username")
     search_fields = ("name", "title", "panels")
     fields = ("name", "title", "panels", "rotate_s", "theme")

@@ -9,6 +9,7 @@ from django import forms
 from django.conf import settings
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied, ValidationError
+from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
@@ -60,6 +61,7 @@ class TokenForm(forms.ModelForm):  # type: ignore[type-arg]  # at run time it ha
 class ApiTokenAdmin(FigureAdmin):
     """Nothing of a token can be changed later: what it may do is what its maker saw when giving it away."""
 
+    audited_as = {"add": "create_token", "revoke": "revoke_token"}
     form = TokenForm
     list_display = ("name", "prefix", "role", "topics", "shown_state", "expires_at", "last_used_at", "created_by")
     list_filter = (("role", ChoicesDropdownFilter),)
@@ -91,9 +93,10 @@ class ApiTokenAdmin(FigureAdmin):
 
     @action(description=_("Revoke the selected tokens"), permissions=["revoke"])
     def revoke(self, request: HttpRequest, queryset: QuerySet[ApiToken]) -> None:
-        ended = [token for token in queryset if tokens.revoke(token)]
-        for token in ended:
-            _write_down(request, "revoke_token", token)
+        with transaction.atomic():
+            ended = [token for token in queryset if tokens.revoke(token)]
+            for token in ended:
+                _write_down(request, "revoke_token", token)
         text = ngettext("%(count)s token was revoked.", "%(count)s tokens were revoked.", len(ended))
         self.message_user(request, text % {"count": digits(len(ended))}, messages.SUCCESS)
 

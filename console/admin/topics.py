@@ -47,6 +47,7 @@ class TopicDefinitionAdmin(InRedisAdmin):
     """A list out of Redis, and forms; before anything is saved, they show what that would do."""
 
     creates, edits, deletes = Action.CREATE_TOPIC, Action.EDIT_TOPIC, Action.DELETE_TOPIC
+    audited_as = {"add": creates, "change": edits, "delete": deletes}
     add_form_template = change_form_template = "console/admin/topic_form.html"
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:

@@ -106,7 +106,7 @@ class Operations(Schema):
 @router.get("", response=Operations, url_name="operations", summary="Bulk actions, newest first")
 def operations(
     request: HttpRequest,
-    topic: Annotated[str, Query(max_length=100, pattern=r"^[A-Za-z0-9_.-]*$")] = "",
+    topic: Annotated[str, Query(max_length=100, pattern=r"^[A-Za-z0-9_.@-]*$")] = "",
     state: Literal["", "live", "ended", "queued", "running", "stopping", "stopped", "done", "failed"] = "",
     limit: Limit = 50,
     cursor: Cursor = None,

@@ -72,6 +72,8 @@ class RoleFilter(RelatedFieldListFilter):
 class UserAdmin(ForAllTopics, DjangoUserAdmin):  # type: ignore[type-arg,misc]  # at run time it has none
     """Whoever is made here may sign in; what they may do comes from the roles they are given."""
 
+    audited_as = {"add": "create_user", "change": "edit_user", "delete": "delete_user",
+                  "user_change_password": "set_password"}  # fmt: skip
     form = UserChangeForm
     add_form = UserCreationForm
     change_password_form = AdminPasswordChangeForm
@@ -123,6 +125,7 @@ class UserAdmin(ForAllTopics, DjangoUserAdmin):  # type: ignore[type-arg,misc]  
 class GroupAdmin(ForAllTopics, DjangoGroupAdmin):  # type: ignore[misc]  # its own form
     """Roles are Django groups."""
 
+    audited_as = {"add": "create_role", "change": "edit_role", "delete": "delete_role"}
     list_display = ("role",)
 
     @admin.display(description=_("role"), ordering="name")

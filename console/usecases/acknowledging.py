@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from console.engine import engine
+from console.engine import engine, sample_of
 from console.options import options
 from console.snapshots import acknowledgements
 from console.snapshots.acknowledgements import LOOKED_AT, Acknowledgement
@@ -25,7 +25,7 @@ def acknowledge(topic: str, until_ms: int | None, by: str, reason: str) -> dict[
     before = engine().client.run(acknowledgements.read(key)).get(topic)
     if before is not None and before.version <= definition.version:
         until_ms = max(until_ms, min(before.until_ms, now_ms))
-    (sample,) = inspector.sample([topic])
+    sample = sample_of(topic)
     rows = inspector.messages(topic, "dead", newest=True, limit=LOOKED_AT).rows
     count = max(0, sample.dead - acknowledgements.newer(rows, until_ms))
     made = Acknowledgement(until_ms, count, by, now_ms, definition.version, reason)

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from django.core.exceptions import ValidationError
+from django.db import transaction
 from django.utils.translation import gettext
 
 from console.access import EVERY_TOPIC, Action, User, in_scope, require, split_patterns
@@ -67,24 +68,31 @@ def put_rule(
 
 
 def remove_rule(actor: Actor, rule: AlertRule, reason: str) -> None:
-    """Delete it; what it has found stays in the list of what was. Raises `Forbidden`, `BadRequest`, `UnknownAlert`."""
+    """Delete it, with the silences of its name; what it has found stays in the list of what was. Raises `Forbidden`,
+    `BadRequest`, `UnknownAlert`."""
     query = {"rule": rule.name, "delete": True, **{name: getattr(rule, name) for name in RULE_FIELDS}}
     with audited(actor, Action.ALERT_RULE, query=query, reason=reason) as entry:
         _require(actor.user, Action.ALERT_RULE, rule.topics)
         check_reason(reason, needed=True)
-        if not removed(rule):
-            raise _unknown_rule()
+        with transaction.atomic():
+            if not removed(rule):
+                raise _unknown_rule()
+            # Another rule of this name is another rule, of which nobody wanted to be told nothing.
+            AlertSilence.objects.filter(rule=rule.name).delete()
         entry.done = 1
 
 
 def silence(actor: Actor, rule: str, topics: str, from_ms: int, until_ms: int, reason: str) -> AlertSilence:
-    """Tell nobody until then. Raises `Forbidden`, `BadRequest`."""
+    """Tell nobody until then. Raises `Forbidden`, `BadRequest`, and `InvalidField` of a rule that there is not: whoever
+    does not see all of them is not told."""
     query = {"rule": rule, "topics": topics, "until_ms": until_ms}
     with audited(actor, Action.SILENCE, query=query, reason=reason) as entry:
         _require(actor.user, Action.SILENCE, topics)
         check_reason(reason, needed=True)
         if not from_ms < until_ms <= from_ms + SILENCE_MOST_MS:
             raise BadRequest(gettext("A silence ends within ninety days."))
+        if rule and sees_patterns(actor.user, "") and not AlertRule.objects.filter(name=rule).exists():
+            raise InvalidField("rule", gettext("There is no such rule."))
         row = AlertSilence(
             rule=rule, topics=topics, from_ms=from_ms, until_ms=until_ms, reason=reason,
             username=actor.user.get_username()[:150],

@@ -8,7 +8,7 @@ from typing import Any
 from django.utils.translation import gettext
 
 from console.access import Action, require
-from console.engine import engine
+from console.engine import engine, sample_of
 from console.errors import BadRequest
 from console.usecases.actor import Actor
 from console.usecases.audit import audited, check_reason
@@ -99,8 +99,7 @@ def _check_slots(name: str, slots: Sequence[int]) -> None:
 
 def _behind(name: str) -> list[str | None]:
     """The entry that the group read last, by slot."""
-    (sample,) = engine().inspector.sample([name])
-    return [slot.behind for slot in sample.slots]
+    return [slot.behind for slot in sample_of(name).slots]
 
 
 def _step(moved: Moved, before: Sequence[str | None]) -> dict[str, Any]:

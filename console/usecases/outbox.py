@@ -68,7 +68,6 @@ def discard(actor: Actor, database: str, which: Which, reason: str, confirm: str
 
     Raises `Forbidden`, `BadRequest`.
     """
-    check_reason(reason, needed=True)
     return _act(actor, Action.DISCARD_OUTBOX, database, which, reason, confirm)
 
 
@@ -83,6 +82,7 @@ def _act(actor: Actor, action: Action, database: str, which: Which, reason: str,
     asked = len(which.ids)
     with audited(actor, action, topic=which.topic, query=query, reason=reason, asked=asked) as entry:
         require(actor.user, action, which.topic)
+        check_reason(reason, needed=action is Action.DISCARD_OUTBOX)
         _check(database, which)
         if action is Action.RETRY_OUTBOX:
             entry.done = acts.retry(database, which)

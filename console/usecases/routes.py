@@ -13,7 +13,7 @@ from console.engine import engine
 from console.errors import ChangedMeanwhile
 from console.usecases.actor import Actor
 from console.usecases.audit import audited, check_reason
-from rmq_core.errors import UnknownRoute
+from rmq_core.errors import InvalidRoute, UnknownRoute
 from rmq_core.model.ids import MessageRef
 from rmq_core.model.route import Route, Target
 from rmq_core.ops.actions import ActionResult
@@ -66,10 +66,24 @@ def save(actor: Actor, wanted: Route, before: Route | None, reason: str) -> Rout
             saved = before  # what changes nothing is no new version
         else:
             version, created_ms = (before.version, before.created_ms) if before else (0, 0)
-            saved = engine().control.put_route(replace(wanted, created_ms=created_ms), version)
+            saved = _put(actor.user, replace(wanted, created_ms=created_ms), version)
         entry.done = 1
         entry.detail = {"version": saved.version}
     return read(actor.user, saved.name)
+
+
+def _put(user: User, wanted: Route, version: int) -> Route:
+    """What is wrong with it names no route that somebody may not see."""
+    try:
+        return engine().control.put_route(wanted, version)
+    except InvalidRoute as error:
+        if error.taken_by and stored(user, error.taken_by) is None:
+            words = gettext(
+                "Another route takes from “%(topic)s” already, one that is not for you; each message goes to one of"
+                " them only."
+            )
+            raise InvalidRoute(words % {"topic": wanted.source}) from None
+        raise
 
 
 def pause(actor: Actor, name: str, paused: bool, reason: str) -> RouteStatus:

@@ -15,6 +15,7 @@ from django.test import Client
 from django.utils import timezone
 
 from console.models import AuditEntry, PipelineSchedule
+from tests.console.acting import delete
 from tests.console.conftest import Queue
 from tests.console.test_walk_admin import a_route
 
@@ -46,7 +47,7 @@ def test_a_schedule_is_made_changed_and_deleted(queue: Queue, as_role: Callable[
     assert sent(browser, f"{at}change/", changed)[0] == 302
     made.refresh_from_db()
     assert (made.topics, made.every_ms) == ([], 60_000)
-    assert sent(browser, f"{at}delete/", {"post": "yes"})[0] == 302
+    assert delete(browser, f"{at}delete/").status_code == 302
     assert not PipelineSchedule.objects.exists()
     kept = AuditEntry.objects.filter(action="schedule", result="done", via="admin").order_by("id")
     assert [each.reason for each in kept] == ["new", "new", "deleted in the admin"]
@@ -135,7 +136,7 @@ def test_a_schedule_that_others_change_while_it_is_saved(queue: Queue, as_role: 
     assert status in (200, 302) and (status == 302 or "There is no such schedule." in shown)
     made.save()
     with as_it_is_written(rows.delete):
-        assert sent(browser, f"{at}delete/", {"post": "yes"})[0] == 302
+        assert delete(browser, f"{at}delete/").status_code == 302
 
 
 def test_who_may_not_schedule_looks(queue: Queue, as_role: Callable[..., Client]) -> None:

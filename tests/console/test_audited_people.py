@@ -17,6 +17,7 @@ from console.models import AuditEntry, TopicScope
 from console.supervise.account import ensure_admin
 from console.supervise.folder import DataFolder
 from console.usecases.people import By, edits, mark_of
+from tests.console.acting import delete
 from tests.console.conftest import Queue
 from tests.console.test_pages import page_data
 
@@ -87,7 +88,7 @@ def test_a_user_from_added_to_deleted(admin: Client) -> None:
     words = [("set_password", "admin", {"user": "ann", "usable": usable}) for usable in (True, False)]
     assert told() == words
     AuditEntry.objects.all().delete()
-    admin.post(address("user_delete", anna.pk), {"post": "yes"})
+    delete(admin, address("user_delete", anna.pk))
     assert [(action, query["user"], query["roles"]) for action, _, query in told()] == [
         ("delete_user", "ann", ["Viewer"])
     ]
@@ -95,8 +96,7 @@ def test_a_user_from_added_to_deleted(admin: Client) -> None:
 
 def test_several_are_deleted_at_once_and_oneself_too(admin: Client, person: Callable[..., User]) -> None:
     people = [person("Viewer", "one"), person("Viewer", "two"), User.objects.get(username="admin")]
-    chosen = {"action": "delete_selected", "_selected_action": [each.pk for each in people], "post": "yes"}
-    admin.post(address("user_changelist"), chosen)
+    delete(admin, address("user_changelist"), [each.pk for each in people])
     assert not User.objects.exists()
     assert sorted((action, who, query["user"]) for action, who, query in told()) == [
         ("delete_user", "admin", name) for name in ("admin", "one", "two")
@@ -125,7 +125,7 @@ def test_a_role_from_added_to_deleted(admin: Client, person: Callable[..., User]
         admin.post(address("group_change", team.pk), {**changed, "begun": mark_of(team)})
     person("Viewer", "anna").groups.add(team)
     TopicScope.objects.create(group=team, patterns="orders")
-    admin.post(address("group_delete", team.pk), {"post": "yes"})
+    delete(admin, address("group_delete", team.pk))
     given = {"given": ["console.read_payload"], "taken": ["console.operate"]}
     about = {"permissions": ["console.read_payload"], "people": ["anna"], "people_count": 1, "topics": "orders"}
     assert told() == [
@@ -135,17 +135,19 @@ def test_a_role_from_added_to_deleted(admin: Client, person: Callable[..., User]
     ]
     AuditEntry.objects.all().delete()
     rest = [Group.objects.create(name=name).pk for name in ("a", "b")]
-    admin.post(address("group_changelist"), {"action": "delete_selected", "_selected_action": rest, "post": "yes"})
+    delete(admin, address("group_changelist"), rest)
     assert [(action, query["role"]) for action, _, query in told()] == [("delete_role", "a"), ("delete_role", "b")]
 
 
-def test_what_is_refused_changes_nothing_and_notes_nothing(
+def test_what_is_refused_changes_nothing_and_is_noted_as_that(
     queue: Queue, as_role: Callable[..., Client], person: Callable[..., User]
 ) -> None:
     anna, browser = person("Viewer", "anna"), as_role("Editor")
     for name in ("user_change", "user_password_change", "user_delete"):
         assert browser.post(address(name, anna.pk), {"post": "yes"}).status_code == 403
-    assert told() == []
+    kept = AuditEntry.objects.order_by("id").values_list("action", "result", "done", "query")
+    names = ("edit_user", "set_password", "delete_user")
+    assert list(kept) == [(name, "refused", 0, {"rows": [str(anna.pk)]}) for name in names]
 
 
 def test_the_first_user_and_roles_by_single_sign_on(tmp_path: Path, person: Callable[..., User]) -> None:

@@ -18,6 +18,7 @@ from console.errors import ChangedMeanwhile, NameTaken, UnknownRecurring
 from console.models import AlertReceiver, AlertRule, AuditEntry, RecurringMessage, Screen, TopicScope
 from console.usecases import alerts, recurring, scopes, screens
 from console.usecases.actor import Actor
+from tests.console.acting import BEGUN, delete
 from tests.console.api.conftest import Caller, make_token
 from tests.console.conftest import Queue
 from tests.console.recurring.defined import define
@@ -245,3 +246,40 @@ def test_names_of_people_and_roles_can_be_shown(admin: Client, name: str) -> Non
 def begun_of(admin: Client, address: str) -> str:
     (begun,) = re.findall('name="begun" value="([^"]+)"', admin.get(address).content.decode())
     return html.unescape(begun)
+
+
+@pytest.mark.parametrize("model", FORMS)
+def test_a_page_of_deletion_deletes_what_it_showed(admin: Client, model: type[models.Model]) -> None:
+    row, _ = made(model, admin)
+    _, field = FORMS[model]
+    page = reverse(f"console_admin:console_{model.__name__.lower()}_delete", args=[row.pk])
+    (old,) = BEGUN.findall(admin.get(page).content.decode())
+    setattr(row, field, "first")
+    PUT[model](Actor(admin_user()), row)
+    for begun in ({"begun": old}, {}, {"begun": "x"}):
+        answer = admin.post(page, {"post": "yes", **begun}, follow=True)
+        assert "Somebody else has changed this meanwhile" in answer.content.decode()
+    assert model._default_manager.filter(pk=row.pk).exists()
+    assert delete(admin, page).status_code == 302
+    assert not model._default_manager.filter(pk=row.pk).exists()
+
+
+def test_people_are_deleted_as_they_were_shown(person: Callable[..., User], as_role: Callable[..., Client]) -> None:
+    """One by one, and several at once."""
+    admin, anna, bert = as_role("Admin"), person("Viewer", "anna"), person("Viewer", "bert")
+    page, several = (
+        reverse("console_admin:auth_user_delete", args=[anna.pk]),
+        reverse("console_admin:auth_user_changelist"),
+    )
+    chosen = {"action": "delete_selected", "_selected_action": [anna.pk, bert.pk]}
+    (one,) = BEGUN.findall(admin.get(page).content.decode())
+    (both,) = BEGUN.findall(admin.post(several, chosen).content.decode())
+    anna.groups.add(Group.objects.get(name="Operator"))
+    for at, sent in ((page, {"begun": one}), (several, {**chosen, "begun": both}), (several, chosen)):
+        answer = admin.post(at, {"post": "yes", **sent}, follow=True)
+        assert "Somebody else has changed this meanwhile" in answer.content.decode()
+    assert User.objects.filter(pk__in=[anna.pk, bert.pk]).count() == 2
+    delete(admin, several, [anna.pk, bert.pk])
+    assert not User.objects.filter(pk__in=[anna.pk, bert.pk]).exists()
+    gone = AuditEntry.objects.filter(action="delete_user")
+    assert sorted(each.query["user"] for each in gone) == ["anna", "bert"]

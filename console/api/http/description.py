@@ -28,7 +28,7 @@ you ask about one.
 24 hours.
 
 **Limits.** A token with a rate sees it in `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset` (seconds)
-where it stands. Every GET has an `ETag` and takes `If-None-Match`.
+where it stands. Every GET has an `ETag` and takes `If-None-Match`; one row that is changed with `If-Match` comes whole.
 
 **Lists** have cursors (`next`), not page numbers; a cursor belongs to its query. Numbers beyond 2^53 - 1 are text.
 """

@@ -18,6 +18,7 @@ from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
 
 from console.access import Forbidden, OutOfScope
+from console.api.http.unions import Wrong, together
 from console.errors import (
     BadRequest,
     ChangedMeanwhile,
@@ -274,15 +275,15 @@ def _validation(error: ValidationError) -> ApiError:
     if [each["type"] for each in error.errors] == [NO_REASON]:
         return no_reason()
     fields = []
-    for each in error.errors:
-        source, *path = each["loc"]
-        if source == "body" and path[:1] == ["body"]:
-            path = path[1:]
-        name = ".".join(str(part) for part in path) or str(source)
-        if each["type"] == NO_REASON:
+    for path, kind, words in together(Wrong(tuple(each["loc"]), each["type"], each["msg"]) for each in error.errors):
+        source, *inner = path
+        if source == "body" and inner[:1] == ["body"]:
+            inner = inner[1:]
+        name = ".".join(str(part) for part in inner) or str(source)
+        if kind == NO_REASON:
             fields.append(("reason", say_why()))
         else:
-            fields.append((name, str(each["msg"]).removeprefix("Value error, ")))
+            fields.append((name, str(words).removeprefix("Value error, ")))
     words = "; ".join(f"{field}: {problem}" for field, problem in fields[:3])
     more = len(fields) - 3
     return ApiError(422, "invalid", words + (f"; and {more} more" if more > 0 else ""), fields[:50])

@@ -37,6 +37,7 @@ from console.api.http.errors import (
 )
 from console.api.http.limits import Spent
 from console.api.http.lives import check_life
+from console.api.http.preconditions import knows
 from console.engine import engine
 from console.models import KeptAnswer
 from console.options import options
@@ -96,8 +97,7 @@ def _unless_known(request: HttpRequest, response: HttpResponse) -> HttpResponse:
         return response
     content = _CLOCK.sub(b"", response.content)
     response["ETag"] = f'W/"{blake2b(content, digest_size=12).hexdigest()}"'
-    known = {tag.strip() for tag in request.headers.get("If-None-Match", "").split(",")}
-    if known & {"*", response["ETag"]}:
+    if knows(request.headers.get("If-None-Match", ""), response["ETag"]):
         headers = {name: value for name, value in response.headers.items() if not name.startswith("Content-")}
         return HttpResponseNotModified(headers=headers)  # of no type: whoever keeps the answer would take it over
     return response

@@ -25,7 +25,9 @@ ReadIfNoneMatch = Annotated[
 ]
 
 _TAG = r'(?:W/)?"[\x21\x23-\x7e\x80-\xff]*"'
-_TAGS = re.compile(rf"{_TAG}(?:[ \t]*,[ \t]*{_TAG})*")
+_GAP = r"[ \t]*,[ \t,]*"
+"""Between two of a list; of which a sender may leave some empty."""
+_TAGS = re.compile(rf"(?:{_GAP})?{_TAG}(?:{_GAP}{_TAG})*(?:{_GAP})?")
 
 
 def not_modified(now: Topic, if_none_match: str) -> bool:
@@ -67,6 +69,12 @@ def check_none_match(now: Topic | None, if_none_match: str) -> None:
     tags_of("If-None-Match", if_none_match)
     if now is not None and not_modified(now, if_none_match):
         raise ApiError(412, "topic_exists", f"The topic exists already, with version {now.version}.")
+
+
+def knows(if_none_match: str, tag: str) -> bool:
+    """Whether a reader has that answer already; what are no tags are none that anybody has."""
+    given = if_none_match.strip()
+    return given == "*" or weak(tag) in map(weak, re.findall(_TAG, given))
 
 
 def tags_of(name: str, header: str) -> list[str]:

@@ -245,7 +245,7 @@ def refs_of(
     caller.require(Permission.VIEW, topic)
     if slot is None:
         client = engine().client
-        return client.run(located(client.keyspace, client.topic(topic), list(ids), in_trash))
+        return client.run(client.on_topic(located, topic, list(ids), in_trash))
     check_slot(topic, slot)
     return [MessageRef(slot, canonical(ident)) for ident in ids]
 

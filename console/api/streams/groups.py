@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from django.http import HttpRequest, HttpResponse
@@ -28,7 +29,7 @@ from console.api.streams.group_bodies import (
     MovePlan,
 )
 from console.api.topics.definitions import Deleted, Plan
-from console.engine import engine
+from console.engine import engine, sample_of
 from console.options import options
 from console.serializers.groups import group_json, member_json
 from console.serializers.topics import etag
@@ -39,6 +40,7 @@ from console.usecases.definitions import plan as topic_plan
 from console.usecases.definitions import topics as store
 from rmq_core.errors import UnknownGroup, VersionConflict
 from rmq_core.model.group import Group
+from rmq_core.model.samples import TopicSample
 from rmq_core.model.text import is_blank
 from rmq_core.streams.positions import Where
 
@@ -113,7 +115,11 @@ def put_group(
     for field in ("start", "durable", "acks", "waits"):
         if given.pop(field, None) not in (None, getattr(before, field)):
             raise invalid(field, "is chosen when a group is made; make another one, or set its position")
-    usecase.change(caller.actor, name, given, body.reason, before if names_version(if_match) else None)
+    try:
+        usecase.change(caller.actor, name, given, body.reason, before if names_version(if_match) else None)
+    except UnknownGroup:
+        _check_match(None, if_match)  # deleted since we looked
+        raise
     changed = _view(name)
     response["ETag"] = changed["etag"]
     return Status(200, changed)
@@ -141,12 +147,14 @@ def delete_group(
     caller, name = _viewer(request, topic, group)
     if validate_only:
         caller.require(Action.DELETE_GROUP, name)
-        return topic_plan.deletion_plan(store.stored(name)).as_json()
+        now = store.stored(name)
+        check_tag(etag(now), if_match)
+        return topic_plan.deletion_plan(now).as_json()
     if is_blank(reason):
         raise no_reason()
     require_audited(caller.actor, Action.DELETE_GROUP, name)
-    now = usecase.stored(name)
-    _check_match(now, if_match)
+    now = store.stored(name)
+    check_tag(etag(now), if_match)
     seen = now if names_version(if_match) else None
     return {"messages": store.delete(caller.actor, name, reason, force, confirm, seen)}
 
@@ -218,13 +226,13 @@ def _view(name: str) -> dict[str, Any]:
     stored = usecase.stored(name)
     if stored is None:
         raise UnknownGroup(f"there is no group {name!r} any more")
-    (line,) = _lines([name])
+    line = _line(sample_of(name), _courses())
     settings = {field: getattr(stored, field) for field in usecase.SETTINGS}
     return {**line, "settings": settings, "own": usecase.own_settings(stored), "etag": etag(stored)}
 
 
 def _check_match(now: Group | None, if_match: str) -> None:
-    """Raises 412."""
+    """Of what is made where there is none, or changed. Raises 412."""
     if now is not None:
         check_tag(etag(now), if_match)
     elif tags_of("If-Match", if_match):
@@ -239,9 +247,12 @@ def _check_none(now: Group | None, if_none_match: str) -> None:
 
 
 def _lines(names: list[str]) -> list[dict[str, Any]]:
-    samples = engine().inspector.sample(names) if names else []
     courses = _courses()
-    return [group_json(sample) | {"course": courses.get(sample.topic.name)} for sample in samples]
+    return [_line(sample, courses) for sample in (engine().inspector.sample(names) if names else [])]
+
+
+def _line(sample: TopicSample, courses: Mapping[str, Any]) -> dict[str, Any]:
+    return group_json(sample) | {"course": courses.get(sample.topic.name)}
 
 
 def _courses() -> dict[str, Any]:

@@ -16,7 +16,7 @@ from console.access import Action, Permission
 from console.api.http.callers import Caller, caller_of
 from console.api.http.errors import ApiError, invalid
 from console.api.http.lists import readable
-from console.api.http.preconditions import IfMatch, IfNoneMatch, tags_of
+from console.api.http.preconditions import IfMatch, IfNoneMatch, tags_of, weak
 from console.api.http.routers import topics as topics_router
 from console.api.http.schemas import (
     ID_MAX,
@@ -35,7 +35,7 @@ from console.engine import engine
 from console.serializers.routes import redriven_json, route_etag, route_json
 from console.usecases import routes as store
 from console.usecases.audit import require_audited
-from rmq_core.errors import InvalidRoute, VersionConflict
+from rmq_core.errors import InvalidRoute, UnknownRoute, VersionConflict
 from rmq_core.model.ids import MessageRef
 from rmq_core.model.route import TARGETS_MOST, Route
 from rmq_core.model.topic import MAX_SLOTS
@@ -197,7 +197,8 @@ def put_route(
     wanted = _route({"name": name, **body.model_dump(exclude_none=True)})
     try:
         saved = store.save(caller.actor, wanted, before, reason)
-    except VersionConflict as error:
+    except (VersionConflict, UnknownRoute) as error:  # made, changed or deleted since we looked
+        _check_tags(store.stored(caller.user, name), if_match, if_none_match)
         raise _changed(str(error)) from None
     response["ETag"] = route_etag(saved.route)
     if before is None:
@@ -278,12 +279,13 @@ def _route(values: dict[str, Any]) -> Route:
 def _check_tags(before: Route | None, if_match: str, if_none_match: str) -> None:
     """Raises 412, 428."""
     wanted = tags_of("If-Match", if_match)
+    unwanted = tags_of("If-None-Match", if_none_match)
     if before is None:
         if wanted:
             raise ApiError(412, "no_such_version", "The route does not exist; leave If-Match out to create it.")
         return
     tag = route_etag(before)
-    if if_none_match.strip():
+    if unwanted == ["*"] or tag in map(weak, unwanted):
         raise ApiError(412, "route_exists", f"The route exists already, with version {before.version}.")
     if not wanted:
         sentence = f"The route exists. Send the ETag of the version you have seen, such as If-Match: {tag}."

@@ -163,7 +163,8 @@ def put_topic(
     expected = expected_version(now, if_match, if_none_match)
     try:
         saved = store.save(caller.actor, wanted, expected, reason, created_ms=now.created_ms if now else 0)
-    except VersionConflict as error:
+    except (VersionConflict, UnknownTopic) as error:  # made, changed or deleted since we looked
+        expected_version(_stored(topic), if_match, if_none_match)
         raise stale(str(error)) from None
     response["ETag"] = etag(saved)
     if not expected:
@@ -193,12 +194,14 @@ def delete_topic(
     action = Action.DELETE_GROUP if is_group_name(topic) else Action.FORCE_DELETE if force else Action.DELETE_TOPIC
     if validate_only:
         caller.require(action, topic)
-        return topic_plan.deletion_plan(store.stored(topic)).as_json()
+        there = store.stored(topic)
+        check_match(there, if_match)
+        return topic_plan.deletion_plan(there).as_json()
     if is_blank(reason):
         raise no_reason()
     require_audited(caller.actor, action, topic)
-    now = _stored(topic)
-    check_match(now, if_match)
+    if (now := _stored(topic)) is not None:  # what is not there is 404, whatever is sent (RFC 9110, 13.2.1)
+        check_match(now, if_match)
     seen = now if names_version(if_match) else None
     return {"messages": store.delete(caller.actor, topic, reason, force, confirm, seen)}
 

@@ -11,8 +11,7 @@ from console.access import Permission
 from console.api.http.callers import caller_of
 from console.api.http.routers import topics as router
 from console.api.http.schemas import TopicName
-from console.api.topics.status import sample_of
-from console.engine import engine
+from console.engine import engine, sample_of
 from console.usecases.why import pace
 
 Unit = Literal["minutes", "hours", "days"]

@@ -13,8 +13,8 @@ from console.api.http.errors import invalid
 from console.api.http.routers import topics as router
 from console.api.http.schemas import TopicName
 from console.api.rows import Row, row_of
-from console.api.topics.status import CounterValues, counters_json, sample_of
-from console.engine import engine
+from console.api.topics.status import CounterValues, counters_json
+from console.engine import engine, sample_of
 from rmq_core.model.samples import SlotSample
 from rmq_core.model.topic import MAX_SLOTS, Topic
 from rmq_core.model.views import SlotDetail

@@ -16,7 +16,7 @@ from console.api.http.callers import caller_of
 from console.api.http.preconditions import ReadIfNoneMatch, not_modified
 from console.api.http.routers import topics as router
 from console.api.http.schemas import BigIn, BigOut, TopicName, WithReason, lossless
-from console.engine import engine
+from console.engine import engine, sample_of
 from console.options import options
 from console.serializers.topics import definition_json, etag
 from console.snapshots.store import LiveKeys, read_frame
@@ -183,15 +183,6 @@ def _switch(
 ) -> dict[str, Any]:
     outcome = perform(caller_of(request).actor, ActionRequest(action, topic, reason=reason, until_ms=until_ms))
     return {"paused": action is Action.PAUSE, "version": outcome.values["version"]}
-
-
-def sample_of(topic: str) -> TopicSample:
-    engine().client.topic(topic)  # says it when there is none
-    found = engine().inspector.sample([topic])
-    if not found:  # deleted this moment: the definition is read again, and is missed
-        engine().client.forget(topic)
-        engine().client.topic(topic)
-    return found[0]
 
 
 def _numbers() -> dict[str, dict[str, Any]]:

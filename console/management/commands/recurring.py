@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import DatabaseError
+from django.db import DatabaseError, transaction
 
 from console.access import Action
 from console.errors import BadRequest, UnknownRecurring
@@ -17,7 +17,7 @@ from console.recurring.rule import InvalidRecurring
 from console.serializers.recurring import recurring_json, tick_json, upcoming_of
 from console.usecases import recurring
 from console.usecases.audit import check_reason, note
-from console.usecases.recurring_ticks import send_by_hand
+from console.usecases.recurring_ticks import DATABASE, send_by_hand
 from rmq_core.errors import RMQError
 from rmq_core.model.text import shown
 
@@ -87,23 +87,26 @@ class Command(BaseCommand):
     def _run(self, row: RecurringMessage, reason: str) -> None:
         user = _user()
         try:
-            tick: RecurringTick = send_by_hand(row, user[:150])
+            with transaction.atomic(using=DATABASE):  # nothing is done that is not written down
+                tick: RecurringTick = send_by_hand(row, user[:150])
+                note(Action.RUN_RECURRING, username=user, topic=row.topic, query={"recurring": row.name}, reason=reason,
+                     done=1, via="command")  # fmt: skip
         except (InvalidRecurring, UnknownRecurring, RMQError) as error:
             raise CommandError(str(error)) from None
-        note(Action.RUN_RECURRING, username=user, topic=row.topic, query={"recurring": row.name}, reason=reason, done=1,
-             via="command")  # fmt: skip
         if self.as_json:
             self._print(tick_json(tick))
         else:
             self.stdout.write(tick.message)
 
     def _switch(self, row: RecurringMessage, enabled: bool, reason: str) -> None:
+        query = {"recurring": row.name, "enabled": enabled}
         try:
-            recurring.set_enabled(row, enabled)
+            with transaction.atomic(using=DATABASE):
+                recurring.set_enabled(row, enabled)
+                note(Action.RECURRING, username=_user(), topic=row.topic, query=query, reason=reason, done=1,
+                     via="command")  # fmt: skip
         except (InvalidRecurring, UnknownRecurring) as error:
             raise CommandError(str(error)) from None
-        query = {"recurring": row.name, "enabled": enabled}
-        note(Action.RECURRING, username=_user(), topic=row.topic, query=query, reason=reason, done=1, via="command")
         if self.as_json:
             self._print(_shown(row))
         else:

@@ -11,7 +11,7 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import DatabaseError
+from django.db import DatabaseError, transaction
 from django.utils import timezone
 
 from console.access import EVERY_TOPIC, ROLES, split_patterns
@@ -60,8 +60,9 @@ class Command(BaseCommand):
         except ValidationError as error:
             problems = (f"{field}: {' '.join(texts)}" for field, texts in error.message_dict.items())
             raise CommandError("; ".join(problems), returncode=2) from None
-        token.save()
-        _write_down("create_token", token)
+        with transaction.atomic():
+            token.save()
+            _write_down("create_token", token)
         if options["json"]:
             self.stdout.write(json.dumps(_shown(token) | {"secret": secret}, indent=2))
             return
@@ -84,9 +85,10 @@ class Command(BaseCommand):
         found = list(ApiToken.objects.filter(prefix__startswith=prefix)[:2]) if prefix else []
         if len(found) != 1:
             raise CommandError(f"{'several tokens begin' if found else 'no token begins'} with {prefix!r}")
-        if not tokens.revoke(found[0]):
-            raise CommandError(f"{found[0]} was revoked before")
-        _write_down("revoke_token", found[0])
+        with transaction.atomic():
+            if not tokens.revoke(found[0]):
+                raise CommandError(f"{found[0]} was revoked before")
+            _write_down("revoke_token", found[0])
         found[0].refresh_from_db()
         said = json.dumps(_shown(found[0]), indent=2) if options["json"] else f"{found[0]} opens nothing any more"
         self.stdout.write(said)

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.utils.translation import gettext
 
-from console.engine import engine
+from console.engine import engine, sample_of
 from console.serializers.topics import definition_json
 from console.usecases.definitions.fields import difference
 from console.usecases.definitions.plan_line import Count, Line, Severity
@@ -53,7 +53,7 @@ def change_plan(now: Topic | None, wanted: Topic) -> Plan:
     if (now.name, now.kind, now.slots) != (wanted.name, wanted.kind, wanted.slots):
         raise TopicConflict(gettext("Name, kind and slots of a topic cannot be changed; create another topic."))
     changed = difference(definition_json(now), definition_json(wanted))
-    (sample,) = engine().inspector.sample([now.name])
+    sample = sample_of(now.name)
     fields = [each["field"] for each in changed]
     of_groups = [field for field in fields if now.is_stream and field in SETTINGS]
     lines = [line for field in fields if field not in of_groups for line in LINES[field](now, wanted, sample)]
@@ -73,9 +73,9 @@ def _of_groups(stream: Topic, wanted: Topic, fields: Sequence[str]) -> list[Line
             lines.append(Line(field, "info", gettext("No consumer group takes it over; those that are made will.")))
         for group in takes[:GROUPS_PLANNED]:
             changed = replace(group, **{each: getattr(wanted, each) for each in fields if each not in own[group.name]})
-            (sample,) = engine().inspector.sample([group.name])
-            found = LINES[field](group, changed, sample)
-            lines += [replace(line, text=f"{group.group}: {line.text}") for line in found]
+            for sample in engine().inspector.sample([group.name]):  # none where it was deleted this moment
+                found = LINES[field](group, changed, sample)
+                lines += [replace(line, text=f"{group.group}: {line.text}") for line in found]
         if more := takes[GROUPS_PLANNED:]:
             names = ", ".join(group.group for group in more)
             lines.append(Line(field, "info", gettext("Taken over also by: %(groups)s.") % {"groups": names}))
@@ -91,7 +91,7 @@ def deletion_plan(topic: Topic) -> Plan:
         return _stream_deletion(topic)
     if topic.is_group:
         return _group_deletion(topic)
-    (sample,) = engine().inspector.sample([topic.name])
+    sample = sample_of(topic.name)
     held = Count(sample.backlog + sample.prepare + sample.dead)
     if held.number:
         text = gettext(
@@ -115,7 +115,7 @@ def deletion_plan(topic: Topic) -> Plan:
 def _stream_deletion(topic: Topic) -> Plan:
     """What goes with a stream: its entries, and its groups with what they have not finished."""
     groups = [group.name for group in engine().inspector.groups(topic)]
-    sample, *of_groups = engine().inspector.sample([topic.name, *groups])
+    sample, of_groups = sample_of(topic.name), engine().inspector.sample(groups)
     held = Count(sample.length)
     text = gettext("All its entries are deleted with it and cannot be restored: %(count)s.")
     lines = [
@@ -140,7 +140,7 @@ def _stream_deletion(topic: Topic) -> Plan:
 
 def _group_deletion(group: Topic) -> Plan:
     """What a group forgets; the entries stay in the stream, for the others."""
-    (sample,) = engine().inspector.sample([group.name])
+    sample = sample_of(group.name)
     held = Count(sample.backlog + sample.prepare + sample.dead)
     values = {
         "count": held,

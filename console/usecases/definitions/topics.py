@@ -8,7 +8,7 @@ from typing import Any
 from django.utils.translation import gettext
 
 from console.access import Action, require
-from console.engine import engine
+from console.engine import engine, sample_of
 from console.errors import BadRequest, NotConfirmed
 from console.models import TopicRevision
 from console.serializers.topics import definition_json
@@ -117,7 +117,7 @@ def delete(
 
 def _check_few(topic: Topic) -> None:
     """Many messages go only with a topic whose name was typed. Raises `BadRequest`."""
-    (sample,) = engine().inspector.sample([topic.name])
+    sample = sample_of(topic.name)
     count = sample.backlog + sample.prepare + sample.dead + sample.length
     if count > CONFIRM_ABOVE:
         raise NotConfirmed(

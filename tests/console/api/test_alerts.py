@@ -104,7 +104,10 @@ def test_list_with_silence_and_deliveries(editor: Caller, receiver: AlertReceive
     rest = editor.ok("GET", f"/alerts?limit=2&cursor={first['next']}")
     assert [each["topic"] for each in rest["alerts"]] == ["pending"]
     assert first["alerts"][0]["deliveries"][0]["receiver"] == "ops"
-    made = editor.post("/alerts/silences", {"rule": "late", "topics": "firing", "for_ms": HOUR, "reason": "known"})
+    wanted = {"rule": "late", "topics": "firing", "for_ms": HOUR, "reason": "known"}
+    problem(editor.post("/alerts/silences", wanted), 422, "invalid")  # nobody would be told less by it
+    editor.post("/alerts/rules", BODY)
+    made = editor.post("/alerts/silences", wanted)
     assert made.status_code == 201
     (alert,) = editor.ok("GET", "/alerts?state=firing")["alerts"]
     assert alert["silence"]["reason"] == "known" and alert["silence"]["username"]
@@ -149,7 +152,8 @@ def test_a_token_of_some_topics(editor: Caller, caller: Callable[..., Caller]) -
     problem(scoped.post("/alerts/silences", {"for_ms": HOUR, "reason": "x"}), 403, "out_of_scope")
     problem(scoped.post("/alerts/silences", {"topics": "mai?", "for_ms": HOUR, "reason": "x"}), 403, "out_of_scope")
     own = {"topics": "mail", "for_ms": HOUR, "reason": "x"}
-    assert scoped.post("/alerts/silences", own).status_code == 201
+    for rule in ("", "late", "of others or none"):  # which it is would say what rules others have
+        assert scoped.post("/alerts/silences", own | {"rule": rule}).status_code == 201
 
 
 def test_a_rule_or_a_silence_for_others_too_names_none_of_theirs(editor: Caller, caller: Callable[..., Caller]) -> None:
@@ -172,3 +176,15 @@ def test_silences_of_others_push_out_none_of_ones_own(editor: Caller, caller: Ca
     AlertSilence.objects.bulk_create(AlertSilence(topics="orders", until_ms=2, **about) for _ in range(200))
     assert [each["topics"] for each in caller("Viewer", "mail").ok("GET", "/alerts/silences")["silences"]] == ["mail"]
     assert len(editor.ok("GET", "/alerts/silences")["silences"]) == 200
+
+
+def test_a_rule_that_is_made_anew_is_not_silenced(editor: Caller) -> None:
+    rule = {"name": "late", "problem": "lagging"}
+    for name in ("late", "other"):
+        editor.ok("POST", "/alerts/rules", rule | {"name": name}, status=201)
+    for named in ("late", "other", ""):
+        editor.ok("POST", "/alerts/silences", {"rule": named, "for_ms": HOUR, "reason": "known"}, status=201)
+    assert editor("DELETE", "/alerts/rules/late?reason=over").status_code == 204
+    editor.ok("POST", "/alerts/rules", rule, status=201)
+    kept = editor.ok("GET", "/alerts/silences")["silences"]
+    assert sorted(each["rule"] for each in kept) == ["", "other"]

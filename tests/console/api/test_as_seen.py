@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from console.access import Action
-from rmq_core import Control, MessageRef
+from rmq_core import Control, MessageRef, TopicKind
 from tests.console.api.conftest import Caller, problem
 from tests.console.conftest import FAR, Queue
 from tests.console.operations.desk import Desk, desk
@@ -94,3 +94,14 @@ def test_an_operation_leaves_what_was_sent_anew(queue: Queue, desk: Desk) -> Non
         ended = desk.do(action, refs=[ref], seen={ref: old.place}, rate_per_s=100, **value)
         assert (ended.state, ended.done, ended.skipped) == ("done", 0, 1)
     assert desk.do(Action.CANCEL, refs=[ref], seen={ref: anew.place}, rate_per_s=100).done == 1
+
+
+@pytest.mark.parametrize("verb", ACTS)
+def test_nothing_waits_in_a_stream(queue: Queue, caller: Callable[..., Caller], verb: str) -> None:
+    queue.topic("events", TopicKind.STREAM)
+    queue.client.send_many("events", ["a", "b", "c", "d"])
+    admin, path = caller("Admin"), "/topics/events/messages"
+    one = admin("DELETE", f"{path}/a?reason=r") if verb == "cancel" else admin.post(f"{path}/a:{verb}", ACTS[verb])
+    problem(one, 422, "wrong_kind")
+    problem(admin.post(f"{path}:{verb}", {"ids": ["a", "b"], **ACTS[verb]}), 422, "wrong_kind")
+    problem(admin.post("/topics/events/dead:requeue", {"ids": ["a"], "reason": "r"}), 422, "wrong_kind")

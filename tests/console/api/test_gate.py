@@ -248,3 +248,19 @@ def test_a_session_that_has_ended_meanwhile_is_noticed(
     browser.logout()
     with pytest.raises(ApiError, match="signed out"):
         still_there(request)
+
+
+def test_tags_are_compared_and_listed_by_rfc_9110(queue: Queue, operator: Caller) -> None:
+    """Reading looks past the mark of a weak tag; an element of a list that is left empty is none."""
+    queue.topic()
+    weak = operator.get("/me")["ETag"]
+    strong = weak.removeprefix("W/")
+    assert weak != strong
+    for given in (weak, strong, f'"x", {strong}', f", ,{weak} ,", '"a,b",' + weak, "*"):
+        assert operator.get("/me", If_None_Match=given).status_code == 304, given
+    for given in ('"x"', strong.replace('"', ""), ""):
+        assert operator.get("/me", If_None_Match=given).status_code == 200, given
+    version = operator.get("/topics/orders")["ETag"]
+    for given in (f",{version}", f'"x",, {version},'):
+        assert operator.get("/topics/orders", If_None_Match=given).status_code == 304, given
+    assert operator.get("/topics/orders", If_None_Match=",").status_code == 422

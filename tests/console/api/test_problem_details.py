@@ -57,3 +57,28 @@ def test_the_audit_tells_people_from_programs(queue: Queue, operator: Caller, as
     browser = as_role("Operator")
     assert browser.post(f"{BASE}/topics/orders:resume", "{}", content_type="application/json").status_code == 200
     assert [each.via for each in AuditEntry.objects.order_by("id")] == ["rest", "page"]
+
+
+def test_what_may_be_of_several_kinds_is_told_as_one_field(queue: Queue, caller: Callable[..., Caller]) -> None:
+    queue.topic()
+    admin = caller("Admin")
+
+    def wrong(method: str, path: str, body: dict[str, object]) -> list[tuple[str, str]]:
+        found = problem(admin(method, path, body), 422, "invalid")
+        return [(each["field"], each["problem"]) for each in found["fields"]]
+
+    def of_ids(*ids: object) -> list[tuple[str, str]]:
+        return wrong("POST", "/topics/orders/dead:requeue", {"ids": [*ids], "reason": "x"})
+
+    assert of_ids(5) == [("ids.0", "must be text or an object")]
+    assert of_ids("a", {"slot": 1, "id": "x", "place": "soon"}) == [("ids.1.place", "must be a number, not text")]
+    assert of_ids({"slot": 1, "id": 3}, {"slot": 1, "id": "x", "a": 1}) == [
+        ("ids.0.id", "Input should be a valid string"),
+        ("ids.1.a", "Extra inputs are not permitted"),
+    ]
+    group = "/topics/orders/groups/g"
+    assert wrong("PUT", group, {"start": {}}) == [("start", "must be text or a whole number")]
+    assert wrong("POST", f"{group}:move", {"to": []}) == [("to", "must be text or a whole number")]
+    # A name that somebody has given is not taken for one of a kind.
+    sent = {"content": "x", "delay_ms": 0, "headers": {"str": 5, "int": 6}}
+    assert [name for name, _ in wrong("POST", "/topics/orders/messages", sent)] == ["headers.str", "headers.int"]

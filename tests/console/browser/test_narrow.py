@@ -10,6 +10,7 @@ from playwright.sync_api import Page, expect
 
 from tests.console.browser.test_outbox import parked
 from tests.console.conftest import Queue
+from tests.console.stack import Stack
 
 __all__ = ["parked"]
 
@@ -67,3 +68,30 @@ def test_narrow_holds_say_why(open_page: Open, queue: Queue, topic: str) -> None
 def test_a_narrow_outbox_says_how_it_is(open_page: Open, parked: None) -> None:
     page = open_page("/outbox/", "admin", viewport=NARROW)
     check(page, "[aria-label=Databases]", "default", "Messages are parked")
+
+
+def test_narrow_slots_have_all_their_numbers_and_their_order(open_page: Open, queue: Queue, topic: str) -> None:
+    queue.dead(topic=topic)
+    page = open_page(f"/topics/{topic}/slots/", viewport=NARROW)
+    dead = page.locator('#rc-tab td[data-title="Dead"]')
+    expect(dead.filter(has_text="1")).to_have_count(1)
+    for each in (dead.first, dead.last):
+        place = each.bounding_box()
+        assert place is not None and place["x"] >= 0 and place["x"] + place["width"] <= NARROW["width"]
+    check(page, "#rc-tab", "Slot 0", "Balances")
+    expect(page.locator('#rc-tab td[data-title="Owner"]').first).to_be_hidden()
+    page.get_by_role("button", name="Ledger").click()
+    expect(page.locator("#rc-tab")).to_contain_text("the largest gap first")
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_silences_by_long_names_widen_no_page(
+    open_page: Open, stack: Stack, queue: Queue, topic: str, width: int
+) -> None:
+    silence = {"rule": topic, "topics": topic, "from_ms": 0, "until_ms": 4_102_444_800_000}
+    row = "from console.models import AlertSilence; AlertSilence.objects."
+    stack.manage(f"{row}create(**{silence}, reason={LONG!r}, username={LONG!r})")
+    page = open_page("/alerts/", viewport={"width": width, "height": 900})
+    expect(page.locator(".rc-rows li", has_text=topic)).to_contain_text(f"by {LONG}")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    stack.manage(f"{row}filter(rule={topic!r}).delete()")

@@ -87,6 +87,9 @@ def test_operations_are_listed_a_page_at_a_time(desk: Desk, as_role: Callable[..
     assert not second["next"]
     seen = [each["who"] for each in first["operations"] + second["operations"]]
     assert seen == [str(number) for number in reversed(range(60))]
+    Operation.objects.create(action="requeue", topic="events@mail", username="g", state="done")
+    (found,) = browser.get("/api/v1/operations", {"topic": "events@mail"}).json()["operations"]
+    assert (found["who"], found["topic"]) == ("g", "events@mail"), "a group is asked for as a topic is"
 
 
 @pytest.mark.parametrize(

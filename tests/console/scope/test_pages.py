@@ -24,6 +24,7 @@ from console.models import (
     TopicScope,
 )
 from console.outbox.models import OutboxMessage
+from tests.console.acting import delete
 from tests.console.conftest import Queue
 from tests.console.scope.conftest import HIDDEN, text_of
 from tests.console.test_access import names
@@ -163,7 +164,7 @@ def test_topics_are_given_in_the_admin(db: None, queue: Queue, as_role: Callable
     row = TopicScope.objects.get()
     assert row.patterns == "orders*, mail"
     assert "Write topic names" in admin.post(address, {"group": group.pk, "patterns": "a/b"}).content.decode()
-    admin.post(reverse("console_admin:console_topicscope_delete", args=[row.pk]), {"post": "yes"})
+    delete(admin, reverse("console_admin:console_topicscope_delete", args=[row.pk]))
     assert not TopicScope.objects.exists()
     kept = AuditEntry.objects.filter(action="topic_scope").order_by("id")
     assert [(each.result, each.query.get("delete")) for each in kept] == [("done", None), ("done", True)]

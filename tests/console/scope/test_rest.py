@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import Group
 from django.test import Client
+from django.urls import reverse
 
 from console.access import TokenUser, in_scope, rows_in_scope
 from console.models import AlertRule, AlertSilence, AuditEntry, Operation, PipelineSchedule, Reconciliation, TopicScope
@@ -174,3 +175,24 @@ def test_tokens_name_each_group(db: None, patterns: tuple[str, ...], expected: s
     token = TokenUser("relay", "x", "Viewer", patterns)
     assert {name for name in names if in_scope(token, name)} == expected
     assert {each.topic for each in AuditEntry.objects.filter(rows_in_scope(token))} == expected
+
+
+def test_no_refusal_names_what_is_hidden(worlds: Queue, browser: Client) -> None:
+    """A hidden route takes from a topic of one's own."""
+    asked = [
+        ("PUT", "/routes/mine", {"source": "orders", "targets": [{"topic": "events"}]}),
+        ("PUT", f"/routes/{HIDDEN[:3]}", {"source": "orders", "targets": [{"topic": "events"}], "reason": "why"}),
+        ("DELETE", "/topics/orders?validate_only=true", None),
+        ("DELETE", "/topics/orders?reason=why", None),
+        ("PUT", "/topics/orders?validate_only=true", {"kind": "fixed-time", "paused": True}),
+    ]
+    for method, path, body in asked:
+        answer = ask(browser, method, path, body)
+        assert HIDDEN not in text_of(answer), (method, path, text_of(answer))
+        assert answer.status_code < 500
+    answer = ask(browser, "PUT", "/routes/mine", asked[0][2])
+    assert answer.status_code == 422 and "Another route takes from “orders” already" in answer.json()["message"]
+    assert HIDDEN not in text_of(ask(browser, "GET", "/audit")) + text_of(ask(browser, "GET", "/audit/export?form=csv"))
+    form = {"name": "mine", "source": "orders", "targets": '[{"topic": "events"}]', "start": "end"}
+    answer = browser.post(reverse("console_admin:console_routedefinition_add"), form)
+    assert HIDDEN not in text_of(answer) and "already" in text_of(answer)

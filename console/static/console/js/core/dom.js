@@ -36,6 +36,10 @@ export function h(tag, attributes = {}, ...children) {
   return element;
 }
 
+/** The name of a topic or a group, which may break behind its @, before it breaks anywhere. */
+export const topicName = (/** @type {string} */ name) =>
+  name.split("@").flatMap((part, at) => (at ? ["@", h("wbr"), part] : [part]));
+
 /** The head of a table; each title as it is, or as [title, class]. */
 export function headRow(/** @type {any[]} */ titles) {
   const heads = titles.map((each) => {

@@ -2,7 +2,7 @@
 
 import { drawSpark } from "../charts/spark.js";
 import { get, ofTopic } from "../core/api.js";
-import { byId, h, headRow, setClass, setText } from "../core/dom.js";
+import { byId, h, headRow, setClass, setText, topicName } from "../core/dom.js";
 import { count, dateTime, exact, relative, time } from "../core/format.js";
 import { page, topicAddress } from "../core/page.js";
 import { fill, gettext, messageOf, ngettext } from "../core/text.js";
@@ -128,7 +128,7 @@ class Row {
       "tr",
       {},
       everywhere
-        ? h("th", { scope: "row" }, h("a", { href: topicAddress(cluster.topic, "dead") }, cluster.topic))
+        ? h("th", { scope: "row" }, h("a", { href: topicAddress(cluster.topic, "dead") }, topicName(cluster.topic)))
         : null,
       h(
         "td",

@@ -1,6 +1,6 @@
 // Alerts: what fires now, what did, what is silenced, and whether those who are to be told were.
 import { get, post } from "../core/api.js";
-import { byId, h, icon, replace, setClass, setText } from "../core/dom.js";
+import { byId, h, icon, replace, setClass, setText, topicName } from "../core/dom.js";
 import { dateTime, duration, relative } from "../core/format.js";
 import "../core/keys.js";
 import { about, named, SEVERITIES, SEVERITY_TAGS, STATE_TAGS, STATES, told } from "../alerts/alertwords.js";
@@ -25,7 +25,7 @@ class Row {
     this.severity = h("span", { class: `rc-tag rc-tag-${SEVERITY_TAGS[item.severity]}` }, SEVERITIES[item.severity]);
     this.about = h("div", { class: "rc-muted rc-operation-query" });
     this.tag = h("span");
-    this.quiet = h("div", { class: "rc-muted" });
+    this.quiet = h("div", { class: "rc-muted rc-free" });
     this.since = h("td");
     this.told = h("td", { class: "rc-less" });
     this.item = item;
@@ -71,7 +71,7 @@ class Row {
 
 /** The topic, or the page that fixes what is wrong with the installation. */
 function where(/** @type {Api.AlertOut} */ { topic, topics, rule }) {
-  if (topic) return h("a", { class: "rc-link", href: topicAddress(topic) }, topic);
+  if (topic) return h("a", { class: "rc-link", href: topicAddress(topic) }, topicName(topic));
   const place = rule?.problem && !topics.length ? problemPlace({ code: rule.problem, topic: null }) : null;
   return place ? h("a", { class: "rc-link", href: place }, gettext("Open")) : named(topics);
 }

@@ -12,7 +12,12 @@ import { Timeline } from "../topics/timeline.js";
 
 const PAGE = 64;
 const TIMELINE_MS = 3000;
-const COLUMNS = [gettext("Owner"), gettext("Epoch"), gettext("Since")];
+/** [title, look] */
+const COLUMNS = [
+  [gettext("Owner"), "rc-one-line"],
+  [gettext("Epoch"), "rc-mono"],
+  [gettext("Since"), "rc-one-line"],
+];
 const stream = page.topic.kind === "stream";
 /** [metric of the frame, title, words]. @type {[string, string, (value: number) => string][]} */
 const NUMBERS = stream
@@ -39,7 +44,10 @@ export class SlotsTab {
       slot: this.head("slot", gettext("Slot")),
       ledger: this.head("ledger", gettext("Ledger")),
     };
-    const head = headRow([...(stream ? [] : COLUMNS), ...NUMBERS.map(([, title]) => [title, "rc-num"])]);
+    const head = headRow([
+      ...(stream ? [] : COLUMNS.map(([title]) => title)),
+      ...NUMBERS.map(([, title]) => [title, "rc-num"]),
+    ]);
     head.rows[0].prepend(this.heads.slot, this.heads.ledger); // in sight on a telephone, too
     this.body = h("tbody");
     this.note = h("span", { class: "rc-muted" });
@@ -68,7 +76,7 @@ export class SlotsTab {
           this.unfence,
           h("span", { class: "rc-pages" }, this.before, this.after),
         ),
-        h("div", { class: "rc-scroll" }, h("table", { class: "rc-table" }, head, this.body)),
+        h("div", { class: "rc-scroll" }, h("table", { class: "rc-table rc-blocks" }, head, this.body)),
       ),
       stream ? null : this.timeline.element,
     );
@@ -168,7 +176,10 @@ export class SlotsTab {
     ];
     const words = NUMBERS.map(([metric, , text]) => text(slots[metric][slot]));
     const ledger = gap ? fill(gettext("Off by %(gap)s"), { gap: exact(gap) }) : gettext("Balances");
-    for (const [at, text] of [ledger, ...(stream ? [] : owned), ...words].entries()) setText(cells[at], text);
+    for (const [at, text] of [ledger, ...(stream ? [] : owned), ...words].entries()) {
+      setText(cells[at], text);
+      setClass(cells[at], "rc-less", text === NONE);
+    }
     setClass(cells[0], "rc-bad", Boolean(gap));
   }
 
@@ -184,8 +195,8 @@ export class SlotsTab {
       {},
       h("th", { scope: "row" }, open),
       h("td", { class: "rc-one-line" }),
-      stream ? null : ["rc-one-line", "rc-mono", "rc-one-line"].map((look) => h("td", { class: look })),
-      NUMBERS.map(() => h("td", { class: "rc-num" })),
+      stream ? null : COLUMNS.map(([title, look]) => h("td", { class: look, "data-title": title })),
+      NUMBERS.map(([, title]) => h("td", { class: "rc-num", "data-title": title })),
     );
   }
 }

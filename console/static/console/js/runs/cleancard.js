@@ -1,11 +1,13 @@
 // Since when each topic is clean: no reconciliation from then on has found anything of it.
 import { get } from "../core/api.js";
-import { h, headRow, refill, setText } from "../core/dom.js";
+import { h, headRow, refill, setText, topicName } from "../core/dom.js";
 import { dateTime, exact } from "../core/format.js";
 import { page, topicAddress } from "../core/page.js";
 import { fill, gettext, messageOf, ngettext } from "../core/text.js";
 
 const NAMED_MOST = 20;
+const SINCE = gettext("Clean since");
+const LAST = gettext("Last reconciliation");
 
 export class CleanCard {
   constructor() {
@@ -15,12 +17,7 @@ export class CleanCard {
     this.table = h(
       "div",
       { class: "rc-scroll" },
-      h(
-        "table",
-        { class: "rc-table" },
-        headRow([gettext("Topic"), gettext("Clean since"), gettext("Last reconciliation")]),
-        this.body,
-      ),
+      h("table", { class: "rc-table rc-blocks" }, headRow([gettext("Topic"), SINCE, LAST]), this.body),
     );
     this.note = h("p", { class: "rc-error", hidden: true });
     this.element = h(
@@ -73,15 +70,15 @@ function line(/** @type {Api.CleanTopic} */ each) {
   return h(
     "tr",
     {},
-    h("th", { scope: "row" }, h("a", { href: topicAddress(each.topic) }, each.topic)),
+    h("th", { scope: "row" }, h("a", { href: topicAddress(each.topic) }, topicName(each.topic))),
     h(
       "td",
-      {},
+      { dataset: { title: SINCE } },
       each.clean_since_ms === null
         ? h("span", { class: "rc-tag rc-tag-failed" }, problems(each))
         : dateTime(each.clean_since_ms),
     ),
-    h("td", {}, h("a", { href: address }, dateTime(each.at_ms))),
+    h("td", { dataset: { title: LAST } }, h("a", { href: address }, dateTime(each.at_ms))),
   );
 }
 

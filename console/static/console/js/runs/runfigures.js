@@ -1,5 +1,5 @@
 // The figures of a run of the pipeline, a row for each topic.
-import { h, headRow } from "../core/dom.js";
+import { h, headRow, topicName } from "../core/dom.js";
 import { duration, exact, NONE } from "../core/format.js";
 import { topicAddress } from "../core/page.js";
 import { gettext } from "../core/text.js";
@@ -33,7 +33,7 @@ export function figuresTable(/** @type {Api.Detail["tables"]} */ tables) {
           h(
             "tr",
             {},
-            h("th", { scope: "row" }, h("a", { href: topicAddress(row.topic) }, row.topic)),
+            h("th", { scope: "row" }, h("a", { href: topicAddress(row.topic) }, topicName(row.topic))),
             columns.map(([, value]) => h("td", {}, value(row))),
           ),
         ),
