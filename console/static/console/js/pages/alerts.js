@@ -3,7 +3,16 @@ import { get, post } from "../core/api.js";
 import { byId, h, icon, replace, setClass, setText, topicName } from "../core/dom.js";
 import { dateTime, duration, relative } from "../core/format.js";
 import "../core/keys.js";
-import { about, named, SEVERITIES, SEVERITY_TAGS, STATE_TAGS, STATES, silencedFor, told } from "../alerts/alertwords.js";
+import {
+  about,
+  named,
+  SEVERITIES,
+  SEVERITY_TAGS,
+  STATE_TAGS,
+  STATES,
+  silencedFor,
+  told,
+} from "../alerts/alertwords.js";
 import { Silences, silenceButton } from "../alerts/silences.js";
 import { page, topicAddress } from "../core/page.js";
 import { fill, gettext } from "../core/text.js";
