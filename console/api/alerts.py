@@ -7,7 +7,6 @@ from typing import Annotated, Any, Literal
 
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
-from django.utils.translation import gettext
 from ninja import Path as PathParam
 from ninja import Router, Status
 from ninja.params.functions import Body
@@ -33,7 +32,6 @@ from console.api.http.lists import readable
 from console.api.http.preconditions import IfMatch, check_tag
 from console.api.http.schemas import NEEDED_WHY, Cursor, Limit, Text, WithReason
 from console.engine import engine
-from console.errors import UnknownAlert
 from console.models import Alert, AlertLook, AlertRule, AlertSilence
 from console.serializers.alerts import alert_json, rule_etag, rule_json, silence_json
 from console.usecases import alerts
@@ -202,7 +200,7 @@ def _caller(request: HttpRequest) -> Caller:
 def _silence(caller: Caller, number: int) -> AlertSilence:
     row = AlertSilence.objects.filter(pk=number).first()
     if row is None or not alerts.sees_patterns(caller.user, row.topics):
-        raise UnknownAlert(gettext("There is no such silence."))
+        raise alerts.unknown_silence()
     return row
 
 

@@ -6,6 +6,7 @@ import logging
 import shutil
 from datetime import timedelta
 
+from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext
@@ -51,8 +52,9 @@ def pick_up(at_ms: int | None = None) -> None:
         run.state = State.STOPPED if run.state == State.STOPPING else State.FAILED
         run.finished = timezone.now()
         mine = Reconciliation.objects.filter(pk=run.pk, runner=run.runner, due_ms=run.due_ms)
-        if mine.update(state=run.state, error=run.error, finished=run.finished, runner=""):
-            complete_run(run)
+        with transaction.atomic():
+            if mine.update(state=run.state, error=run.error, finished=run.finished, runner=""):
+                complete_run(run)
 
 
 def prune() -> None:

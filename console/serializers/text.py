@@ -11,6 +11,8 @@ from typing import Any
 
 from rmq_core.model.text import encodable
 
+FORMULAS = frozenset("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
+"""What a formula begins with: also in full width, which some languages of a spreadsheet take for the same."""
 FORMATS = {"jsonl": "application/x-ndjson", "csv": "text/csv"}
 
 
@@ -37,7 +39,7 @@ def _dumped(values: Iterable[Any]) -> Iterator[str]:
 
 
 def _without_formula(cell: Any) -> Any:
-    return f"'{cell}" if isinstance(cell, str) and cell[:1] in {"=", "+", "-", "@", "\t", "\r"} else cell
+    return f"'{cell}" if isinstance(cell, str) and cell[:1] in FORMULAS else cell
 
 
 def row_etag(changed: datetime) -> str:

@@ -107,15 +107,21 @@ def silence(actor: Actor, rule: str, topics: str, from_ms: int, until_ms: int, r
 
 
 def end_silence(actor: Actor, row: AlertSilence, now_ms: int, reason: str = "") -> AlertSilence:
-    """Tell again from now on. Raises `Forbidden`, `BadRequest`."""
+    """Tell again from now on. Raises `Forbidden`, `BadRequest`, `UnknownAlert`."""
     query = {"silence": row.pk, "rule": row.rule, "topics": row.topics, "end": True}
     with audited(actor, Action.SILENCE, query=query, reason=reason) as entry:
         _require(actor.user, Action.SILENCE, row.topics)
         check_reason(reason)
         row.until_ms = min(row.until_ms, now_ms)
-        row.save(update_fields=["until_ms"])
+        if not AlertSilence.objects.filter(pk=row.pk).update(until_ms=row.until_ms):  # it went with its rule
+            raise unknown_silence()
         entry.done = 1
     return row
+
+
+def unknown_silence() -> UnknownAlert:
+    """That it is not there, or no longer."""
+    return UnknownAlert(gettext("There is no such silence."))
 
 
 def check_receiver(receiver: AlertReceiver) -> None:

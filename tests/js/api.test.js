@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
 import { address, get, ofId, ofTopic, post, put, remove } from "../../console/static/console/js/core/api.js";
+import { page } from "../../console/static/console/js/core/page.js";
 
 let asked = [];
 let answers = [];
@@ -164,4 +165,21 @@ test("what only looks did nothing that could be done twice", async () => {
   const away = { code: "unreachable", message: "The server cannot be reached." };
   await assert.rejects(post("topics/a/dead:requeue", { validate_only: true }), away);
   await assert.rejects(put("topics/a", { validate_only: true }, {}, '"1"'), away);
+});
+
+test("what was deleted is named, where the page is about something else", async () => {
+  const engine = (name) => `topic '${name}' is not defined; define it first: client.define(Topic('${name}', kind=…))`;
+  answers = ["unknown_topic", "no_such_version", "unknown_route"].map((code) =>
+    json(404, { code, message: engine("mail.out") }),
+  );
+  await assert.rejects(post("a"), { message: "The topic mail.out was deleted, or is not there." });
+  await assert.rejects(put("a", {}, {}, '"1"'), { message: "Somebody else has deleted this meanwhile." });
+  await assert.rejects(post("a"), { message: "This route was deleted." });
+  page.topic = { name: "mail", created_ms: 1 };
+  try {
+    answers = [json(404, { code: "unknown_topic", message: engine("mail") })];
+    await assert.rejects(post("a"), { message: "This topic was deleted." });
+  } finally {
+    delete page.topic;
+  }
 });

@@ -92,12 +92,14 @@ def stop(actor: Actor, operation: Operation) -> Operation:
             raise BadRequest(gettext("This operation has ended already."))
         mine = Operation.objects.filter(pk=operation.pk)
         waiting = mine.filter(state__in=Operation.LIVE, runner="")
-        if waiting.update(state=State.STOPPED, finished=timezone.now()):
-            operation.refresh_from_db()
-            complete_operation(operation)
-        else:
-            mine.filter(state__in=Operation.LIVE).update(state=State.STOPPING)
-            operation.refresh_from_db()
+        with transaction.atomic():
+            ended = waiting.update(state=State.STOPPED, finished=timezone.now())
+            if ended:
+                operation.refresh_from_db()
+                complete_operation(operation)
+        if not ended and not mine.filter(state__in=Operation.LIVE).update(state=State.STOPPING):
+            raise BadRequest(gettext("This operation has ended already."))
+        operation.refresh_from_db()
         entry.done = 1
     return operation
 

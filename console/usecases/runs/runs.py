@@ -148,10 +148,12 @@ def stop(actor: Actor, run: Reconciliation) -> Reconciliation:
             require(actor.user, Permission.ADMINISTER)
         mine = Reconciliation.objects.filter(pk=run.pk)
         now = timezone.now()
-        if mine.filter(state=State.QUEUED).update(state=State.STOPPED, finished=now):
-            run.refresh_from_db()
-            complete_run(run)
-        elif not mine.filter(state__in=(State.RUNNING, State.STOPPING)).update(state=State.STOPPING):
+        with transaction.atomic():
+            ended = mine.filter(state=State.QUEUED).update(state=State.STOPPED, finished=now)
+            if ended:
+                run.refresh_from_db()
+                complete_run(run)
+        if not ended and not mine.filter(state__in=(State.RUNNING, State.STOPPING)).update(state=State.STOPPING):
             raise BadRequest(gettext("This run has ended already."))
         run.refresh_from_db()
         entry.done = 1

@@ -13,6 +13,7 @@ from console.alerts import looking
 from console.alerts.conditions import Seen
 from console.history import problems
 from console.models import Alert, AlertDelivery, AlertReceiver, AlertRule, AlertSilence, AuditEntry, HistoryProblem
+from console.usecases import alerts
 from tests.console.api.conftest import Caller, problem
 from tests.console.conftest import Queue
 
@@ -116,6 +117,22 @@ def test_list_with_silence_and_deliveries(editor: Caller, receiver: AlertReceive
     assert editor.ok("GET", "/alerts?state=firing")["alerts"][0]["silence"] is None
     problem(editor.post("/alerts/silences", {"for_ms": HOUR, "reason": " "}), 422, "bad_request")
     problem(editor.post("/alerts/silences/999:end", {}), 404, "unknown_alert")
+
+
+@pytest.mark.django_db
+def test_a_silence_that_went_with_its_rule_just_now_is_not_there(
+    editor: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    editor.post("/alerts/rules", BODY)
+    made = editor.ok("POST", "/alerts/silences", {"rule": "late", "for_ms": HOUR, "reason": "known"}, status=201)
+    ending = alerts.end_silence
+
+    def later(*args: Any) -> Any:
+        assert editor("DELETE", "/alerts/rules/late?reason=over").status_code == 204
+        return ending(*args)
+
+    monkeypatch.setattr(alerts, "end_silence", later)
+    problem(editor.post(f"/alerts/silences/{made['id']}:end", {}), 404, "unknown_alert")
 
 
 def test_the_list_says_when_the_rules_looked(editor: Caller, queue: Queue) -> None:

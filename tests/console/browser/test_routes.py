@@ -7,6 +7,7 @@ from collections.abc import Callable
 from playwright.sync_api import Page, expect
 
 from rmq_core import Route, TopicKind
+from tests.console.browser.conftest import forgive
 from tests.console.conftest import Queue
 from tests.support.waiting import wait_until
 
@@ -75,3 +76,31 @@ def _one_by_priorities_of_headers(page: Page, queue: Queue, topic: str) -> None:
     (status,) = queue.inspector.routes(topic)
     assert (status.route.targets[0].priority, status.route.targets[0].priority_from) == (100, "header:rank")
     queue.control.delete_route(topic)
+
+
+def test_who_changes_one_that_somebody_else_deleted_is_told_so(
+    open_page: Callable[..., Page], queue: Queue, topic: str
+) -> None:
+    source, target, other = (f"{topic}-{name}" for name in ("from", "to", "other"))
+    queue.topic(source, TopicKind.PRIORITY, slots=1)
+    for name in (target, other):
+        queue.topic(name, TopicKind.STREAM, slots=1)
+    queue.control.put_route(Route(topic, source, (target,)), 0)
+    page = open_page("/routes/", "admin")
+    page.locator(".rc-routes tbody tr").filter(has_text=topic).locator("[data-action=edit]").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_be_visible()
+    queue.control.delete_route(topic)
+    save = dialog.locator("button[type=submit]")
+    save.click()
+    expect(dialog.get_by_role("alert")).to_have_text("Somebody else has deleted this meanwhile.")
+    forgive(page, 412)
+    dialog.get_by_role("button", name="Back").click()
+    page.get_by_role("button", name="New route").click()
+    dialog.get_by_label("Name").fill(topic)
+    page.select_option("select[name=source]", source)
+    page.select_option("select[name=target]", other)
+    queue.control.delete_topic(other)
+    save.click()
+    expect(dialog.get_by_role("alert")).to_have_text(f"The topic {other} was deleted, or is not there.")
+    forgive(page, 404)

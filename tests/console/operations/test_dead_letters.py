@@ -112,6 +112,8 @@ def test_contents_are_read_a_bounded_number_of_bytes_at_a_time() -> None:
 
 def test_cells_are_no_formulas() -> None:
     assert csv_lines([["=1", "+1", "-1", "@x", "\tx", "x=1", -1]]) == "'=1,'+1,'-1,'@x,'\tx,x=1,-1\r\n"
+    assert csv_lines([["\uff1d1", "\uff0b1", "\uff0d1", "\uff20x"]]) == "'\uff1d1,'\uff0b1,'\uff0d1,'\uff20x\r\n"
+    assert csv_lines([["\n=1"]]) == '"\'\n=1"\r\n'
 
 
 def test_a_dead_letter_is_put_right_and_sent_anew(desk: Desk, send: Callable[..., Any]) -> None:

@@ -145,3 +145,30 @@ def test_a_purge_is_an_order_without_anything_that_narrows_it() -> None:
     assert not BulkRequest(Action.CANCEL, "orders", MessageFilter("delayed", slot=1)).purges
     assert not BulkRequest(Action.RUN_NOW, "orders", everything).purges
     assert not BulkRequest(Action.CANCEL, "orders", refs=[MessageRef(0, "a")]).purges
+
+
+def test_one_that_has_ended_between_the_look_and_the_stop_is_not_said_to_be_stopped(desk: Desk) -> None:
+    desk.delayed(1)
+    operation = desk.start(Action.CANCEL, "delayed")
+    Operation.objects.filter(pk=operation.pk).update(state="done")
+    with pytest.raises(BadRequest, match="ended already"):
+        bulk.stop(desk.actor, operation)
+    assert AuditEntry.objects.get(action="stop_operation").result == "refused"
+
+
+def test_a_stop_is_one_with_what_the_audit_says_of_it(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever dies in between leaves an operation that goes on, and none whose entry says for ever that it does."""
+
+    class Killed(BaseException):
+        pass
+
+    def killed(_: Operation) -> None:
+        raise Killed
+
+    desk.delayed(1)
+    operation = desk.start(Action.CANCEL, "delayed")
+    monkeypatch.setattr(bulk, "complete_operation", killed)
+    with pytest.raises(Killed):
+        bulk.stop(desk.actor, operation)
+    operation.refresh_from_db()
+    assert (operation.state, operation.finished) == ("queued", None)

@@ -290,6 +290,28 @@ def test_a_run_whose_worker_died_is_given_up(office: Office) -> None:
     assert run.state == "failed" and "worker ended" in run.error
 
 
+def test_the_end_of_a_run_is_one_with_what_the_audit_says_of_it(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Killed(BaseException):
+        pass
+
+    def killed(_: Reconciliation) -> None:
+        raise Killed
+
+    waiting, silent = office.start(), office.start()
+    assert Runner.take(str(silent.pk)) is not None
+    for module in (runs, jobs):
+        monkeypatch.setattr(module, "complete_run", killed)
+    with pytest.raises(Killed):
+        runs.stop(office.who, waiting)
+    with pytest.raises(Killed):
+        jobs.pick_up(round(time.time() * 1000) + 60_000)
+    for run, state in ((waiting, "queued"), (silent, "running")):
+        run.refresh_from_db()
+        assert (run.state, run.finished) == (state, None)
+
+
 def test_what_waits_is_handed_on_when_its_job_was_lost(office: Office) -> None:
     run = office.start()
     job_queue.queue_of(job_queue.RUNS).empty()

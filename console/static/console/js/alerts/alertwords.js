@@ -63,3 +63,12 @@ export function told(/** @type {Api.DeliveryOut[]} */ deliveries) {
   const names = [...new Set(by("sent").map((each) => each.receiver))].join(", ");
   return names ? fill(gettext("Sent to %(names)s"), { names }) : gettext("Nobody was told");
 }
+
+/** As many signs as a silence has for its topics. */
+const PATTERNS_MOST = 5000;
+
+/** For which topics an alert is silenced: those that it is for; all, where those are more than a silence can name. */
+export function silencedFor(/** @type {{ topic: string, topics: string[] }} */ { topic, topics }) {
+  const names = topics.join(", ");
+  return topic || (names.length <= PATTERNS_MOST && names) || "*";
+}

@@ -1,7 +1,7 @@
 // Asking `/api/v1`, like everybody else: with the session and its CSRF token. Whole numbers beyond 2^53 are text there.
 import { page } from "./page.js";
 import { released } from "./press.js";
-import { gettext } from "./text.js";
+import { fill, gettext } from "./text.js";
 
 /** @typedef {Record<string, any>} Query */
 
@@ -26,18 +26,28 @@ const SENTENCES = {
     "It is being worked on, or was begun by a process that has ended: try again in two minutes, with nothing changed.",
   ),
   csrf: gettext("This page is older than your sign-in. Nothing was done: reload it and try again."),
-  unknown_topic: gettext("This topic was deleted."),
-  no_such_version: gettext("This topic was deleted."),
+  unknown_route: gettext("This route was deleted."),
+  unknown_group: gettext("This group was deleted."),
+  no_such_version: gettext("Somebody else has deleted this meanwhile."),
   topic_exists: gettext("A topic of this name is there already."),
   group_exists: gettext("A group of this name is there already."),
+  route_exists: gettext("A route of this name is there already."),
   due_in_the_past: gettext("That time has gone by already; choose a later one."),
   changed_meanwhile: gettext("Somebody else has changed this meanwhile: open it again."),
   route_changed: gettext("Somebody else has changed this meanwhile: open it again."),
-  version_conflict: gettext("Somebody else has changed this topic meanwhile."),
+  version_conflict: gettext("Somebody else has changed this meanwhile: open it again."),
   made_anew: gettext(
     "What you saw was deleted, and another of the same name was made: nothing was done. Load the page anew to act on that.",
   ),
 };
+
+/** Which topic is not there, by the engine's sentence, which names it first: it may be another than the page is about. */
+function unknownTopic(/** @type {string} */ message) {
+  const name = /'([^']+)'/.exec(message)?.[1];
+  return name && name !== page.topic?.name
+    ? fill(gettext("The topic %(name)s was deleted, or is not there."), { name })
+    : gettext("This topic was deleted.");
+}
 
 /** A refusal, in words for people; `fields`: [{field, problem}], `code` and `status` for programs. */
 export class ApiError extends Error {
@@ -48,7 +58,7 @@ export class ApiError extends Error {
    * @param {{field: string, problem: string}[]} [fields]
    */
   constructor(status, code, message, fields = []) {
-    super(SENTENCES[code] ?? message);
+    super(code === "unknown_topic" ? unknownTopic(message) : (SENTENCES[code] ?? message));
     this.status = status;
     this.code = code;
     this.fields = fields;

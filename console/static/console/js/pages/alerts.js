@@ -3,7 +3,16 @@ import { get, post } from "../core/api.js";
 import { byId, h, icon, replace, setClass, setText, topicName } from "../core/dom.js";
 import { dateTime, duration, relative } from "../core/format.js";
 import "../core/keys.js";
-import { about, named, SEVERITIES, SEVERITY_TAGS, STATE_TAGS, STATES, told } from "../alerts/alertwords.js";
+import {
+  about,
+  named,
+  SEVERITIES,
+  SEVERITY_TAGS,
+  STATE_TAGS,
+  STATES,
+  silencedFor,
+  told,
+} from "../alerts/alertwords.js";
 import { Silences, silenceButton } from "../alerts/silences.js";
 import { page, topicAddress } from "../core/page.js";
 import { fill, gettext } from "../core/text.js";
@@ -16,7 +25,6 @@ import { Together } from "../parts/together.js";
 import { putOnScreen } from "../screens/putonscreen.js";
 
 const { alert_receiver: mayDefine } = page.grants.actions;
-const ALL = "*";
 /** The rules look every five seconds; another keeper needs some of them to take over. */
 const LATE_MS = 30_000;
 
@@ -29,8 +37,7 @@ class Row {
     this.since = h("td");
     this.told = h("td", { class: "rc-less" });
     this.item = item;
-    const topics = () => this.item.topic || this.item.topics.join(", ").slice(0, 5000) || ALL;
-    this.button = silenceButton(() => ({ rule: this.item.name, topics: topics() }), refresh);
+    this.button = silenceButton(() => ({ rule: this.item.name, topics: silencedFor(this.item) }), refresh);
     this.button.hidden = item.state === "resolved";
     this.place = h("div", { class: "rc-operation-query" });
     this.element = h(
