@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from rmq_core.cli.main import run
 from rmq_core.model.text import NotText, check_arguments
+from rmq_core.printing import spell_out
 
 
 def main(arguments: Sequence[str] | None = None, program: str = "python -m console") -> None:
@@ -18,6 +19,7 @@ def main(arguments: Sequence[str] | None = None, program: str = "python -m conso
 
         sys.exit(run(up, given[1:], f"{program} up"))
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "console.config.settings")
+    spell_out()
     try:
         from django.core.exceptions import ImproperlyConfigured
         from django.core.management import execute_from_command_line

@@ -15,6 +15,7 @@ in a namespace of their own that is deleted at the end.
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 import warnings
 from asyncio import CancelledError
@@ -29,7 +30,7 @@ from uuid import uuid4
 from rmq_core.client.control import Control
 from rmq_core.client.inspector import Inspector
 from rmq_core.client.rmq import RMQ
-from rmq_core.errors import ConfigurationError
+from rmq_core.errors import ConfigurationError, ConnectionLost, RMQError
 from rmq_core.fake_scripts import keep_compiled
 from rmq_core.hooks.hook import Hook
 from rmq_core.model.composing import Content, SendOptions
@@ -47,6 +48,8 @@ from rmq_core.worker.listeners import Listener, as_listeners
 
 if TYPE_CHECKING:
     from types import TracebackType
+
+log = logging.getLogger(__name__)
 
 DRAIN_MAX = 100_000
 RELEASES_MAX = 1_000
@@ -76,6 +79,8 @@ class _Tally:
 
     def add(self, deliveries: list[Delivery], error: BaseException | None) -> None:
         """What became of them."""
+        if not deliveries:
+            return
         done, failed, more = *self.drained, len(deliveries)
         self.drained = Drained(done + more, failed) if error is None else Drained(done, failed + more)
         for delivery in deliveries:
@@ -213,7 +218,8 @@ class TestQueue:
         already, as in a test that is a coroutine itself, await `drain_async` instead.
 
         Outcomes count as in a worker: returning acks, raising nacks (``SystemExit`` too), `Retry`, `Reject` and
-        `Release` do as they say; returning what still has to run is a failure. An interrupt, and what a test framework
+        `Release` do as they say; returning what still has to run is a failure, and so is a success that is followed by
+        something which cannot be sent. An interrupt, and what a test framework
         raises to fail a test, go through.
         With ``acks="none"`` what is handed out is done before the call, and nothing comes back.
         A topic with a ``rate_limit`` takes the time that its rate wants. A message that is released again and again is
@@ -293,10 +299,10 @@ class TestQueue:
 
     def _settle(self, tally: _Tally, deliveries: list[Delivery], error: BaseException | None) -> None:
         done_before = all(delivery.receipt == DONE for delivery in deliveries)
-        if error is None and done_before:
-            for delivery in deliveries:
-                self.rmq.run(chains.succeeded_settled(self.rmq.keyspace, delivery, self.rmq.sending))
-        elif error is None:
+        if error is None:
+            for delivery in filter(chains.is_followed, deliveries):
+                self._follow(tally, delivery)
+            deliveries = [delivery for delivery in deliveries if not chains.is_followed(delivery)]
             self.rmq.ack(deliveries)
         elif done_before and isinstance(error, ENDS_A_CALL):
             pass  # nothing comes of it
@@ -311,6 +317,22 @@ class TestQueue:
         else:
             raise error
         tally.add(deliveries, error)
+
+    def _follow(self, tally: _Tally, delivery: Delivery) -> None:
+        """Settles one that succeeded, and that something follows; where that is refused, it has failed."""
+        try:
+            if delivery.receipt == DONE:
+                self.rmq.run(chains.succeeded_settled(self.rmq.keyspace, delivery, self.rmq.sending))
+            else:
+                self.rmq.ack(delivery)
+        except ConnectionLost:
+            raise
+        except RMQError as refused:
+            if delivery.receipt != DONE:
+                self._settle(tally, [delivery], refused)
+                return
+            log.warning("what follows %r of topic %r is lost: %s", delivery.id, delivery.topic, refused)
+        tally.add([delivery], None)
 
     def _outcome_of(self, listener: Listener, deliveries: list[Delivery]) -> BaseException | None:
         try:

@@ -10,9 +10,10 @@ from hashlib import blake2b
 from itertools import islice, takewhile
 from typing import Any, Literal
 
-from cronsim import CronSim, CronSimError
+from cronsim import CronSimError
 
 from console.outbox.rows import row_of
+from console.recurring.cron import Cron
 from console.zones import zone_of
 from rmq_core.errors import InvalidMessage, RMQError
 from rmq_core.figures import number
@@ -148,7 +149,7 @@ class Recurring:
     def _next_by_cron(self, after_ms: int) -> int | None:
         zone = zoneinfo.ZoneInfo(self.time_zone)
         try:
-            found = CronSim(self.cron, datetime.fromtimestamp(after_ms // 1000, zone))
+            found = Cron(self.cron, datetime.fromtimestamp(after_ms // 1000, zone))
             # In an hour that comes a second time it begins with the first one, which is over.
             return next(tick for each in found if (tick := round(each.timestamp() * 1000)) > after_ms)
         except (CronSimError, StopIteration, OverflowError):
@@ -205,7 +206,7 @@ class Recurring:
             yield "cron", f"must be text of at most {CRON_MAX} characters"
             return
         try:
-            CronSim(self.cron, datetime(2026, 1, 1, tzinfo=UTC))
+            Cron(self.cron, datetime(2026, 1, 1, tzinfo=UTC))
         except (CronSimError, TypeError, AttributeError) as error:
             yield "cron", f"is no cron expression: {error}"
 

@@ -16,6 +16,7 @@ from rmq_core.cli.group import Sectioned, Sections
 from rmq_core.cli.shell import Usage
 from rmq_core.errors import RMQError, is_usage
 from rmq_core.model.text import NotText, check_arguments, shown
+from rmq_core.printing import spell_out
 
 ENGINE: Sections = {
     "Messages": {
@@ -118,6 +119,7 @@ def run(root: click.Command, argv: Sequence[str] | None, program: str) -> int:
     if sys.stdout is None:  # what is to be settled once it is printed would be settled unseen
         click.echo(f"{name}: standard output is closed: send it to a file, or to {os.devnull}", err=True)
         return 1
+    spell_out()
     try:
         check_arguments(given)
     except NotText as error:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from rmq_core.cli.shell import Shell, command
+from rmq_core.cli.shell import Shell, command, complain
 from rmq_core.cli.tailing import entry_text, entry_value
 from rmq_core.model.delivery import Delivery
 from rmq_core.model.entry import EntryDelivery
@@ -24,7 +24,7 @@ from rmq_core.model.text import shown
     default="ack",
     help="What happens to them once they are printed: done, put back uncounted, or left to time out.",
 )
-def take(shell: Shell, topic: str, most: int, wait_ms: int, outcome: str) -> None:
+def take(shell: Shell, topic: str, most: int, wait_ms: int, outcome: str) -> int:
     """Take messages, print them, and settle them.
 
     They are settled after they were printed: what a crash leaves behind comes back by its visibility timeout.
@@ -34,10 +34,10 @@ def take(shell: Shell, topic: str, most: int, wait_ms: int, outcome: str) -> Non
         taken = rmq.take(rmq.topic(topic), most, wait_ms)
         if shell.as_json or taken:
             shell.show([_value(each) for each in taken], [f"{each.id}  {_text(each)}" for each in taken])
-        if outcome == "ack":
-            rmq.ack(taken)
-        elif outcome == "release":
-            rmq.release(taken)
+        statuses = rmq.ack(taken) if outcome == "ack" else rmq.release(taken) if outcome == "release" else []
+    if late := statuses.count("stale"):  # whoever reads the output has kept it waiting
+        complain(f"{late} of {len(taken)} settled too late: they had timed out meanwhile, or their topic is gone")
+    return 1 if late else 0
 
 
 def _value(delivery: Delivery) -> dict[str, Any]:

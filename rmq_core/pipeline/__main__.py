@@ -25,6 +25,7 @@ from rmq_core.pipeline.program.keep_classes import keep_classes
 from rmq_core.pipeline.program.serving import serve
 from rmq_core.pipeline.sentences import sentence, was_interrupted
 from rmq_core.pipeline.session import close_session, in_this_process, log_file, open_session
+from rmq_core.printing import spell_out
 
 DEFAULT_URL = "redis://localhost:6379/0"
 
@@ -162,6 +163,7 @@ INTERRUPTED = "interrupted: nothing half done counts"
 def main(arguments: Sequence[str] | None = None, program: str = "python -m rmq_core.pipeline") -> int:
     """0: done; 1: not, and the last line on standard error says why; 2: wrong usage; 130: interrupted."""
     words = sys.argv[1:] if arguments is None else arguments
+    spell_out()
     try:
         check_arguments(words)
     except NotText as error:

@@ -12,9 +12,7 @@ import asyncio
 import contextlib
 import logging
 import os
-import signal
 import socket
-import threading
 from collections.abc import Iterable
 from typing import Any
 from uuid import uuid4
@@ -46,6 +44,7 @@ from rmq_core.worker.idle_slots import IdleSlots
 from rmq_core.worker.isolation import Processes, place_of
 from rmq_core.worker.listeners import Listener, as_listeners
 from rmq_core.worker.reshaping import Reshaping
+from rmq_core.worker.signals import StopSignals
 from rmq_core.worker.threads import Threads
 from rmq_core.worker.topic_runner import TopicRunner
 from rmq_core.worker.topic_work import TopicWork
@@ -53,7 +52,6 @@ from rmq_core.worker.trouble import Trouble
 
 log = logging.getLogger(__name__)
 
-SIGNALS = (signal.SIGTERM, signal.SIGINT)
 NAME_VARIABLE = "RMQ_WORKER_NAME"
 REREAD_S = 5.0
 ASYNC_CAPACITY = 1_000
@@ -141,20 +139,11 @@ class Worker:
         if _running_loop() is not None:
             raise ConfigurationError("run() cannot be called where an event loop runs: await worker.serve() instead")
         self._own_loop = True
-        numbers = SIGNALS if threading.current_thread() is threading.main_thread() else ()
-        before = {number: signal.getsignal(number) for number in numbers}
-        try:
-            with asyncio.Runner(loop_factory=new_event_loop) as runner:
-                runner.run(self._run_with_signals(numbers))
-        finally:
-            for number, handler in before.items():
-                if handler is not None:
-                    signal.signal(number, handler)
+        with StopSignals() as signals, asyncio.Runner(loop_factory=new_event_loop) as runner:
+            runner.run(self._run_with(signals))
 
-    async def _run_with_signals(self, numbers: Iterable[signal.Signals]) -> None:
-        loop = asyncio.get_running_loop()
-        for number in numbers:
-            loop.add_signal_handler(number, self.stop)
+    async def _run_with(self, signals: StopSignals) -> None:
+        signals.hear(self.stop)
         await self.serve()
 
     def stop(self) -> None:

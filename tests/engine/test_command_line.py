@@ -117,6 +117,21 @@ def test_what_could_not_be_printed_is_not_done(rmq: RMQ) -> None:
     assert (sample.counters.acked, sample.prepare) == (0, 1)
 
 
+def test_what_is_settled_too_late_is_said(rmq: RMQ) -> None:
+    """Whoever reads slowly keeps it waiting, for longer than the pipe holds."""
+    rmq.define(Topic("slow", TopicKind.PRIORITY, slots=1, visibility_timeout_ms=100))
+    for number in range(3):
+        rmq.send("slow", "x" * 99_000 + str(number), priority=20)
+    command = [sys.executable, "-m", "rmq_core", "take", "slow", "--max", "3"]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as taking:
+        wait_until(lambda: Inspector(rmq).sample(["slow"])[0].counters.taken >= 3, what="it is taken")
+        wait_until(lambda: rmq.take("slow", 3), what="it times out")
+        printed, said = taking.communicate()
+    assert (taking.returncode, printed.count("\n")) == (1, 3)
+    assert said.startswith("rmq_core: 3 of 3 settled too late")
+    Control(rmq).delete_topic("slow", force=True)
+
+
 def test_hostile_text_reaches_no_terminal(rmq: RMQ, capsys: pytest.CaptureFixture[str]) -> None:
     rmq.send("t", PriorityMessage(f"{ESCAPE}[31mred", 20, key=f"{ESCAPE}[2J"))
     (delivery,) = rmq.take("t")

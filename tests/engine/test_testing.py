@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from rmq_core import (
+    Addressed,
     Delivery,
     FixedTimeMessage,
     Listener,
@@ -79,6 +80,26 @@ def test_outcomes_count_as_in_a_worker(queue: TestQueue) -> None:
     # "bad" fails twice and is dead; "busy" comes back at once, uncounted.
     assert queue.drain(Listener("mail", act)) == Drained(done=2, failed=5)
     assert states(queue) == {"ready": 0, "retrying": 1, "dead": 2}
+
+
+def test_what_cannot_follow_makes_it_a_failure_as_in_a_worker(queue: TestQueue) -> None:
+    queue.define(Topic("full", "priority", max_backlog=1))
+    queue.send("full", "there", priority=20)
+    follow = Addressed("full", "next", priority=20)
+    for content in ("one", "two"):
+        queue.send("mail", content, priority=20, if_done=follow)
+    send(queue, "three")
+    calls: list[str] = []
+    assert queue.drain(Listener("mail", lambda batch: calls.extend(each.text for each in batch), batch=3)).done == 1
+    assert sorted(calls) == ["one", "one", "three", "two", "two"] and states(queue)["dead"] == 2
+    assert all("BacklogFull: " in (row.error or "") for row in queue.inspector.messages("mail", "dead").rows)
+
+
+def test_what_cannot_follow_what_was_done_before_is_said(queue: TestQueue, caplog: pytest.LogCaptureFixture) -> None:
+    queue.send("mail", "one", priority=20, if_done=Addressed("nowhere", "next", priority=20))
+    lost = Listener("mail", lambda delivery: None, acks="none")
+    assert queue.drain(lost) == Drained(done=1, failed=0)
+    assert "what follows 'one' of topic 'mail' is lost: topic 'nowhere'" in caplog.text
 
 
 def test_it_stops_where_it_is_told_to_and_hands_out_batches(queue: TestQueue) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from itertools import islice, pairwise
+from itertools import islice, pairwise, takewhile
 from typing import Any
 
 import pytest
@@ -50,6 +50,33 @@ def test_what_comes_every_half_hour_goes_on_through_both() -> None:
     often = rule(cron="*/30 * * * *", time_zone="Europe/Berlin")
     found = upcoming(often, ms("2026-10-24T22:00"), 12)
     assert {later - tick for tick, later in pairwise(found)} == {1_800_000}
+
+
+def test_a_change_by_half_an_hour_leaves_no_tick_out() -> None:
+    often = rule(cron="12 */4 * * *", time_zone="Australia/Lord_Howe")
+    expected = ["04-04 13:12", "04-04 17:42", "04-04 21:42", "10-03 13:42", "10-03 17:12", "10-03 21:12"]
+    back, on = upcoming(often, ms("2026-04-04T12:00"), 3), upcoming(often, ms("2026-10-03T12:00"), 3)
+    assert said(back + on) == expected
+    half = rule(cron="*/30 * * * *", time_zone="Australia/Lord_Howe")
+    found = upcoming(half, ms("2026-04-04T10:00"), 24) + upcoming(half, ms("2026-04-04T22:00"), 1)
+    assert {later - tick for tick, later in pairwise(found)} == {1_800_000}
+
+
+@pytest.mark.parametrize("cron", ["45 * * * *", "*/7 */3 * * *", "20-40 1 * * *", "* * 5 4 *", "30 */15 */2 * * *"])
+@pytest.mark.parametrize("changes", ["2026-04-04T15:00", "2026-10-03T15:30"])
+def test_the_next_tick_is_the_same_wherever_it_is_looked_for_from(cron: str, changes: str) -> None:
+    often = rule(cron=cron, time_zone="Australia/Lord_Howe")
+    begin, end = ms(changes) - 3 * 3_600_000, ms(changes) + 9 * 3_600_000
+    ticks = list(takewhile(lambda tick: tick < end, often.ticks(begin)))
+    for before, tick in pairwise([begin, *ticks]):
+        assert {often.next_tick(before + (tick - before) * part // 5) for part in range(5)} == {tick}
+
+
+def test_a_day_that_has_no_midnight_begins_without_one() -> None:
+    weekly = rule(cron="*/30 0 * * SUN", time_zone="Asia/Beirut")
+    assert said(upcoming(weekly, ms("2026-03-28T12:00"), 1)) == ["04-04 21:00"]
+    at_midnight = rule(cron="0 0 * * SUN", time_zone="Asia/Beirut")
+    assert said(upcoming(at_midnight, ms("2026-03-28T12:00"), 1)) == ["03-28 22:00"], "at one"
 
 
 def test_seconds_and_weekdays() -> None:
