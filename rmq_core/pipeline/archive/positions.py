@@ -55,6 +55,12 @@ def move(options: SourceOptions, path: str, offsets: dict[str, dict[str, str]]) 
     return gone
 
 
+def trim(options: SourceOptions) -> int:
+    """Trims behind what was committed before; returns how many entries the journals lost."""
+    with RMQ(options.url, options.namespace, allow_eviction=True, retry_for_ms=options.retry_for_ms) as client:
+        return client.run(trimmer.trim_each(client.keyspace, options.journaled()))
+
+
 def committed(
     options: SourceOptions, topics: list[Topic], archive: str | None
 ) -> list[tuple[str, int, int, str, bool]]:
