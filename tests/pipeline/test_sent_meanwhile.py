@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -153,6 +153,11 @@ def test_an_archive_that_goes_on_trims_what_a_restore_held_back(
     options = SourceOptions(client.target.url, namespace, (), 4)
     client.define(Topic("busy", TopicKind.FIXED_TIME, slots=1, journal=Journal.FULL, journal_max=20))
 
+    def end(job: Future[Archived]) -> None:
+        client.connection.run([("DEL", client.keyspace.election("archive")[0])])
+        with ArchiveLock(options), pytest.raises(PipelineError, match="lock went to another job"):
+            job.result()
+
     def behind() -> list[int]:
         return [each.behind for each in Inspector(client).journal("busy").readers]
 
@@ -161,14 +166,18 @@ def test_an_archive_that_goes_on_trims_what_a_restore_held_back(
 
     with ThreadPoolExecutor(1) as threads:
         with RestoreLock(options):
-            with pytest.raises(JournalFull):
-                for n in range(99):
-                    send(client, f"m{n}")
             going_on = threads.submit(archive, spark, options, str(tmp_path), every_ms=100)
-            wait_until(lambda: going_on.done() or behind() == [0], what="all is archived")
-            assert kept() >= 20
-        wait_until(lambda: going_on.done() or kept() == 0, what="the journal is trimmed")
-        send(client, "more")
-        client.connection.run([("DEL", client.keyspace.election("archive")[0])])
-        with ArchiveLock(options), pytest.raises(PipelineError, match="lock went to another job"):
-            going_on.result()
+            try:
+                with pytest.raises(JournalFull):
+                    for n in range(99):
+                        send(client, f"m{n}")
+                wait_until(lambda: going_on.done() or behind() == [0], what="all is archived")
+                assert kept() >= 20
+            except BaseException:
+                end(going_on)
+                raise
+        try:
+            wait_until(lambda: going_on.done() or kept() == 0, what="the journal is trimmed")
+            send(client, "more")
+        finally:
+            end(going_on)
