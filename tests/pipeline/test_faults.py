@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -92,6 +93,22 @@ def test_a_damaged_file_is_named_and_can_be_done_without(spark: Any, client: RMQ
     damaged.rename(tmp_path / "elsewhere.parquet")
     summary = reconcile(spark, replace(inputs, run="second"))
     assert (set(summary["counts"]), summary["complete"]) == ({"journal_gap"}, False)
+
+
+def test_an_older_copy_of_an_archive_is_not_taken_for_a_late_one(spark: Any, client: RMQ, tmp_path: Path) -> None:
+    """What the newer one had was archived, and then trimmed."""
+    path = tmp_path / "archive"
+    options = SourceOptions(client.target.url, client.keyspace.namespace, ("work",), 2)
+    be_busy(client)
+    archive(spark, options, str(path), compacting=False)
+    shutil.copytree(path, tmp_path / "older")
+    more(client, 1)
+    archive(spark, options, str(path), compacting=False)
+    shutil.rmtree(path)
+    (tmp_path / "older").rename(path)
+    summary = reconcile(spark, Inputs(options, str(path), str(tmp_path / "reports")))
+    assert {each["reason"] for each in summary["gaps"]} == {"missing"}
+    assert "an older copy was put back" in summary["gaps"][0]["advice"]
 
 
 def test_a_damaged_note_is_named(spark: Any, client: RMQ, tmp_path: Path) -> None:
