@@ -22,6 +22,7 @@ from rmq_core.protocol.takes import policy
 MOVED_AT_ONCE = 500
 ROUNDS_MOST = 1_000
 REPAIRED_AT_ONCE = 250
+_POOLS = ("body", "failed", "priority", "replaced", "dead_record")
 _STATUSES: dict[int, ActionStatus] = {0: "not_found", 1: "done", 2: "in_flight"}
 
 
@@ -195,9 +196,10 @@ def pooled(keyspace: Keyspace, topic: Topic, refs: Sequence[MessageRef]) -> Oper
         requests: list[Request] = []
         for ref in some:
             keys, raw = keyspace.slot(topic.name, ref.slot), id_from_text(ref.id)
-            requests += [("HEXISTS", key, raw) for key in (keys.body, keys.failed, keys.priority)]
+            requests += [("HEXISTS", getattr(keys, pool), raw) for pool in _POOLS]
         replies = yield requests
-        found += [any(replies[at : at + 3]) for at in range(0, len(replies), 3)]
+        each = len(_POOLS)
+        found += [any(replies[at : at + each]) for at in range(0, len(replies), each)]
     return found
 
 

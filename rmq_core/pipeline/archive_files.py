@@ -99,6 +99,22 @@ def _counting(path: str, topics: Collection[str] | None) -> list[tuple[str, str,
     return found  # type: ignore[return-value]
 
 
+def noted(file: str, text: str | bytes) -> dict[str, Any]:
+    """What a line of a note of an archive says. Raises `PipelineError` where that is damaged."""
+    try:
+        said = json.loads(text)
+    except ValueError:
+        said = None
+    if not isinstance(said, dict):
+        raise PipelineError(damaged_note(file))
+    return said
+
+
+def damaged_note(file: str) -> str:
+    """What to say of it."""
+    return f"{file}, in which the archive notes what it needs to be read, is damaged: bring it back from a backup"
+
+
 def _names(files: Any, folder: str) -> list[str]:
     from pyarrow import fs
 
@@ -119,4 +135,6 @@ def _notes(files: Any, folder: str) -> list[Any]:
 
 def _read(files: Any, folder: str, name: str) -> list[Any]:
     with files.open_input_stream(f"{folder}/{name}") as stream:
-        return [SimpleNamespace(**json.loads(line)) for line in stream.read().splitlines() if line.strip()]
+        return [
+            SimpleNamespace(**noted(f"{folder}/{name}", line)) for line in stream.read().splitlines() if line.strip()
+        ]

@@ -182,7 +182,7 @@ SCORED = frozenset({"store", "retry", "prepare", "dead"})
 OWN_CONTENT = {"dead_record": "dead_hash", "replaced": "replaced_hash"}
 """Parts that hold the content of one copy beside the others, and the column that has its hash."""
 POOLED = frozenset({"body", "failed"})
-"""Parts that outlive a message only by mistake, and so make orphans."""
+"""Parts that outlive a message only by mistake, and so, like those above, make orphans."""
 
 
 def ddl(columns: _Columns) -> str:

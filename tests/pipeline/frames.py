@@ -119,6 +119,8 @@ class Slot:
         for part, known in (("body", self.body), ("failed", self.failed)):
             for id in known:
                 yield (self.topic, self.number, part, id, None, b"x", at_ms, None)
+        for id in self.queues["dead"].keys() - self.body - self.failed:
+            yield (self.topic, self.number, "dead_record", id, None, b"", at_ms, None)
         yield (self.topic, self.number, "end", b"", None, ledger(end), at_ms, None)
 
 

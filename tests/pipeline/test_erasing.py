@@ -113,11 +113,14 @@ def test_a_person_is_forgotten_and_nothing_false_is_said(
             keys = client.keyspace.slot("mail", 0)
             for who in ("ann", "bob"):
                 assert raw.zrem(keys.store, f"{who}-lost") and raw.hdel(keys.body, f"{who}-lost")
+            raw.hset(keys.dead_record, "ann-done", b"left behind")
         before = sorted(path.rglob("*.parquet"))
         planned = erased(dry_run=True)
-        assert planned.messages == 4 and planned.left == (Left("mail", "ann-waits", "redis"),)
+        in_redis = tuple(Left("mail", name, "redis") for name in ("ann-done", "ann-waits"))
+        assert planned.messages == 3 and planned.left == in_redis
         assert "cancel or drop it there" in planned.sentences()[0]
         assert sorted(path.rglob("*.parquet")) == before and erasures.erasures(spark, str(path)) == []
+        client.connection.run([("HDEL", keys.dead_record, "ann-done")])
         Control(client).cancel("mail", ["ann-waits"])
         assert erased(dry_run=True).left == (Left("mail", "ann-waits", "journal"),)
         archive(spark, options, str(path), compacting=False)

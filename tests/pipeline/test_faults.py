@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -14,6 +15,8 @@ from rmq_core import RMQ
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.errors import PipelineError, RMQError
 from rmq_core.pipeline.archive.archived import Archive
+from rmq_core.pipeline.archive.compaction import compact
+from rmq_core.pipeline.archive_files import archive_files
 from rmq_core.pipeline.jobs.archive import archive
 from rmq_core.pipeline.jobs.reconcile import Inputs, reconcile
 from rmq_core.pipeline.restoring.restore import restore
@@ -90,6 +93,53 @@ def test_a_damaged_file_is_named_and_can_be_done_without(spark: Any, client: RMQ
     damaged.rename(tmp_path / "elsewhere.parquet")
     summary = reconcile(spark, replace(inputs, run="second"))
     assert (set(summary["counts"]), summary["complete"]) == ({"journal_gap"}, False)
+
+
+def test_an_older_copy_of_an_archive_is_not_taken_for_a_late_one(spark: Any, client: RMQ, tmp_path: Path) -> None:
+    """What the newer one had was archived, and then trimmed."""
+    path = tmp_path / "archive"
+    options = SourceOptions(client.target.url, client.keyspace.namespace, ("work",), 2)
+    be_busy(client)
+    archive(spark, options, str(path), compacting=False)
+    shutil.copytree(path, tmp_path / "older")
+    more(client, 1)
+    archive(spark, options, str(path), compacting=False)
+    shutil.rmtree(path)
+    (tmp_path / "older").rename(path)
+    summary = reconcile(spark, Inputs(options, str(path), str(tmp_path / "reports")))
+    assert {each["reason"] for each in summary["gaps"]} == {"missing"}
+    assert "an older copy was put back" in summary["gaps"][0]["advice"]
+
+
+def test_a_damaged_note_is_named(spark: Any, client: RMQ, tmp_path: Path) -> None:
+    path = str(tmp_path / "archive")
+    options = SourceOptions(client.target.url, client.keyspace.namespace, ("work",), 2)
+    be_busy(client)
+    for n in range(2):
+        archive(spark, options, path, compacting=False)
+        more(client, n)
+    assert compact(Archive(spark, path), most=1, read_within_s=0) >= 1
+    assert archive_files(path)
+
+    def reconciled() -> None:
+        reconcile(spark, Inputs(options, path, str(tmp_path / "reports")))
+
+    def restored() -> None:
+        restore(spark, options, path, dry_run=True)
+
+    everybody = (lambda: archive(spark, options, path), reconciled, restored)
+    readers = {"topics": everybody, "data-sets": everybody, "compacted": (reconciled, lambda: archive_files(path))}
+    for folder, several in readers.items():
+        (note,) = (tmp_path / "archive" / folder).glob("*.json")
+        whole = note.read_bytes()
+        note.with_name(f".{note.name}.crc").unlink(missing_ok=True)
+        for damaged in (whole[: len(whole) // 2], b"[1]\n"):
+            note.write_bytes(damaged)
+            for act in several:
+                with pytest.raises(PipelineError, match="is damaged: bring it back from a backup") as caught:
+                    act()
+                assert f"/{folder}" in str(caught.value) and "\n" not in str(caught.value)
+        note.write_bytes(whole)
 
 
 def test_a_full_disk_is_said_and_the_next_run_goes_on(spark: Any, client: RMQ) -> None:

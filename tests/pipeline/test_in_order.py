@@ -46,7 +46,7 @@ CHANGES: dict[str, tuple[Any, ...]] = {
     **dict.fromkeys(("has_body", "has_failed", "waiting_stored", "dead_stored"), (False, True)),
     "queue": (None, "s", "r"),
     "life": (None, 1, LIFE, 3),
-    "waiting_failed_at": (None, 5),
+    **dict.fromkeys(("waiting_failed_at", "dead_failed_at"), (None, 5)),
     "read_ms": (NOW, NOW + OVERDUE_MS, NOW + 2 * OVERDUE_MS),
     "wrong": (None, {"kind": "ended_twice"}),
 }

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from rmq_core import RMQ, Control, FixedTimeMessage, Topic, TopicKind
+from rmq_core import RMQ, Control, FixedTimeMessage, Inspector, Topic, TopicKind
 from rmq_core.embedded.redis import EmbeddedRedis
-from rmq_core.errors import PipelineError
+from rmq_core.errors import JournalFull, PipelineError
 from rmq_core.journal import trimmer
 from rmq_core.model.topic import Journal
 from rmq_core.ops.putting_back import begin
+from rmq_core.pipeline.archive.lock import ArchiveLock, RestoreLock
+from rmq_core.pipeline.jobs import archive as archiving
 from rmq_core.pipeline.jobs.archive import Archived, archive
 from rmq_core.pipeline.restoring import arrivals
 from rmq_core.pipeline.restoring import restore as restoring
@@ -23,6 +26,7 @@ from rmq_core.pipeline.restoring.arrivals import Arrivals, reached
 from rmq_core.pipeline.restoring.put_back import COLUMNS, putter
 from rmq_core.pipeline.sources.options import SourceOptions
 from tests.pipeline.test_restore import held
+from tests.support.waiting import wait_until
 
 NAMES = ("done", "cancelled", "waits", "flies", "lost")
 
@@ -138,3 +142,42 @@ def test_an_archive_that_goes_on_meanwhile_ends_no_restore(
         assert (found.restored, found.present) == (1, 1) and held(client, "busy")["store"] == {b"lost"}
         assert [each.rows > 0 for each in did] == [True, False] and [each.trimmed for each in did] == [0, 0]
         assert archive(spark, options, path).trimmed > 2, "behind it all goes"
+
+
+def test_an_archive_that_goes_on_trims_what_a_restore_held_back(
+    spark: Any, client: RMQ, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where nothing comes any more: senders may be refused since the journal is full."""
+    monkeypatch.setattr(archiving, "TRIM_WITHIN_S", 0.1)
+    namespace = client.keyspace.namespace
+    options = SourceOptions(client.target.url, namespace, (), 4)
+    client.define(Topic("busy", TopicKind.FIXED_TIME, slots=1, journal=Journal.FULL, journal_max=20))
+
+    def end(job: Future[Archived]) -> None:
+        client.connection.run([("DEL", client.keyspace.election("archive")[0])])
+        with ArchiveLock(options), pytest.raises(PipelineError, match="lock went to another job"):
+            job.result()
+
+    def behind() -> list[int]:
+        return [each.behind for each in Inspector(client).journal("busy").readers]
+
+    def kept() -> int:
+        return client.connection.run([("XLEN", client.keyspace.slot("busy", 0).journal)])[0]
+
+    with ThreadPoolExecutor(1) as threads:
+        with RestoreLock(options):
+            going_on = threads.submit(archive, spark, options, str(tmp_path), every_ms=100)
+            try:
+                with pytest.raises(JournalFull):
+                    for n in range(99):
+                        send(client, f"m{n}")
+                wait_until(lambda: going_on.done() or behind() == [0], what="all is archived")
+                assert kept() >= 20
+            except BaseException:
+                end(going_on)
+                raise
+        try:
+            wait_until(lambda: going_on.done() or kept() == 0, what="the journal is trimmed")
+            send(client, "more")
+        finally:
+            end(going_on)

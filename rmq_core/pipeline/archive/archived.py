@@ -15,7 +15,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -26,7 +25,7 @@ from rmq_core.model import formats
 from rmq_core.model.formats import ARCHIVE
 from rmq_core.model.topic import Topic
 from rmq_core.pipeline.archive.checkpoint import read_offsets
-from rmq_core.pipeline.archive_files import LOOKS, lacks_checkpoint, without_checkpoint
+from rmq_core.pipeline.archive_files import LOOKS, damaged_note, lacks_checkpoint, noted, without_checkpoint
 from rmq_core.pipeline.durable import keep
 from rmq_core.pipeline.files import files as files_of
 from rmq_core.pipeline.files import folders, literally, read_text, seen_here
@@ -157,11 +156,15 @@ class Archive:
             if not self.files(self.compacted):
                 return []
             try:
-                return list(literally(self.session).schema(NOTE).json(self.compacted).collect())
+                notes = list(literally(self.session).schema(NOTE).json(self.compacted).collect())
             except Exception as error:
                 # Several were made one just now (`notes`): what they said is in that.
                 if "FILE_NOT_EXIST" not in str(error) or look == LOOKS - 1:
                     raise
+                continue
+            if any(None in (note.topic, note.date, note.batch, note.last) for note in notes):
+                raise PipelineError(damaged_note(f"a file in {self.compacted}"))
+            return notes
         raise AssertionError("unreachable")
 
     def read(self, paths: list[str] | None = None) -> DataFrame:
@@ -200,13 +203,13 @@ class Archive:
             if position_of(end) >> SEQUENCE_BITS > gone.get(topic, -1)
         ]
 
+    def notes_in(self, folder: str) -> list[dict[str, Any]]:
+        """What its files say, line by line. Raises `PipelineError` where one is damaged."""
+        names = [f"{folder}/{name}" for name in self.files(folder) if name.endswith(".json")]
+        return [noted(file, line) for file in names for line in self.lines(file)]
+
     def _notes(self) -> list[dict[str, Any]]:
-        rows = [
-            json.loads(line)
-            for name in self.files(self.topics)
-            if name.endswith(".json")
-            for line in self.lines(f"{self.topics}/{name}")
-        ]
+        rows = self.notes_in(self.topics)
         for row in rows:
             formats.check(f"the archive {self.path}", row.get("format", ARCHIVE), ARCHIVE)
         return rows

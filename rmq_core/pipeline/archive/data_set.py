@@ -8,7 +8,6 @@ after a loss or a deletion. See ``docs/decisions/146-archives-know-their-data-se
 
 from __future__ import annotations
 
-import json
 import uuid
 from dataclasses import dataclass, replace
 
@@ -134,16 +133,11 @@ def _as_old(noted: DataSet, ours: DataSet) -> bool:
 
 def _noted(kept: Archive) -> DataSet | None:
     """The last of those that followed each other."""
-    rows = [
-        json.loads(line)
-        for name in kept.files(kept.data_sets)
-        if name.endswith(".json")
-        for line in kept.lines(f"{kept.data_sets}/{name}")
-    ]
+    rows = kept.notes_in(kept.data_sets)
     for row in rows:
         formats.check(f"the archive {kept.path}", row["format"], ARCHIVE)
     last = max(rows, key=lambda row: (row["began_ms"], row["id"]), default=None)
-    return last and DataSet(last["namespace"], last["id"], last["began_ms"])
+    return DataSet(last["namespace"], last["id"], last["began_ms"]) if last else None
 
 
 def end_ms(kept: Archive) -> int:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from rmq_core.client.rmq import RMQ
 from rmq_core.journal import reader, trimmer
 from rmq_core.journal.archives import ALL_ARCHIVES, is_archive, reader_as_written, reader_of
 from rmq_core.journal.reader import START, Position
 from rmq_core.model.topic import Topic
 from rmq_core.pipeline.sources.decoding import position_of
+from rmq_core.pipeline.sources.offsets import Offsets
 from rmq_core.pipeline.sources.options import SourceOptions
 
 
@@ -55,21 +58,33 @@ def move(options: SourceOptions, path: str, offsets: dict[str, dict[str, str]]) 
     return gone
 
 
+def trim(options: SourceOptions) -> int:
+    """Trims behind what was committed before; returns how many entries the journals lost."""
+    with RMQ(options.url, options.namespace, allow_eviction=True, retry_for_ms=options.retry_for_ms) as client:
+        return client.run(trimmer.trim_each(client.keyspace, options.journaled()))
+
+
 def committed(
-    options: SourceOptions, topics: list[Topic], archive: str | None
+    options: SourceOptions, topics: list[Topic], archive: str | None, offsets: Callable[[], Offsets] = dict
 ) -> list[tuple[str, int, int, str, bool]]:
-    """Rows of `gaps.READERS`; behind these numbers journals may have been trimmed. ``archive``: the one read."""
+    """Rows of `gaps.READERS`; behind these numbers journals may have been trimmed. ``archive``: the one read;
+    ``offsets``: how far it has come, asked afterwards. Where it had come farther, an older copy of it was put back."""
     rows = []
     ours = set() if archive is None else {reader_of(archive), reader_as_written(archive), ALL_ARCHIVES}
     with RMQ(options.url, options.namespace, allow_eviction=True, retry_for_ms=options.retry_for_ms) as client:
-        for topic in topics:
-            known = client.run(reader.positions(client.keyspace, topic))
+        of_topics = [(topic, client.run(reader.positions(client.keyspace, topic))) for topic in topics]
+        reached = offsets()
+        ends = {topic.name: _positions(topic, reached[topic.name]) for topic in topics if topic.name in reached}
+        for topic, known in of_topics:
             if known:
                 elsewhere = any(is_archive(name) and name not in ours for name in known)
                 for slot in range(topic.slots):
                     # An archive that has nothing of a slot came when that was trimmed: it holds back what is there.
                     held = [slots for name, slots in known.items() if slot in slots or name not in ours]
                     least = min((slots.get(slot, START).n for slots in held), default=START.n)
+                    own = known.get(reader_of(archive), {}).get(slot) if archive else None
+                    if own and topic.name in ends and _is_beyond(own, ends[topic.name].get(slot, START)):
+                        least = START.n
                     rows.append((topic.name, slot, least, ", ".join(known), elsewhere))
     return rows
 

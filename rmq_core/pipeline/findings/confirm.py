@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from rmq_core.pipeline.findings.repair_data import SEEN
-from rmq_core.pipeline.schemas import FINDINGS
+from rmq_core.pipeline.schemas import FINDINGS, OWN_CONTENT
 from rmq_core.pipeline.sources.decoding import whole
 from rmq_core.pipeline.sources.options import SourceOptions
 from rmq_core.protocol.scripts import Call, script
@@ -35,7 +35,7 @@ def confirmed(suspects: DataFrame, options: SourceOptions) -> DataFrame:
                     calls = []
                     for _, row in some:
                         keys = options.keyspace.slot(row["topic"], row["slot"])
-                        names = [*(getattr(keys, queue) for queue in _QUEUES), keys.body, keys.failed]
+                        names = [getattr(keys, name) for name in (*_QUEUES, "body", "failed", *OWN_CONTENT)]
                         calls.append(Call(script("presence"), names, [row["id"]]))
                     for (at, row), reply in zip(some, connection.run(calls), strict=True):
                         kept[at] = holds(row["kind"], row["evidence"], reply[0], row["repair_data"])
@@ -46,15 +46,16 @@ def confirmed(suspects: DataFrame, options: SourceOptions) -> DataFrame:
 
 
 def holds(kind: str, proof: str, now: list[bytes | None], data: bytes | None = None) -> bool:
-    """Whether a finding is still true; ``now``: store, retry, prepare, dead (scores), body, failed (1 or 0)."""
+    """Whether a finding is still true; ``now``: store, retry, prepare, dead (scores), body, failed, content of one copy
+    of its own (1 or 0)."""
     import json
 
     import msgpack
 
-    scores, (body, failed) = now[:4], now[4:]
+    scores, (body, failed, own) = now[:4], now[4:]
     somewhere = any(score is not None for score in scores)
     if kind == "orphan_body":
-        return not somewhere and bool(body)
+        return not somewhere and bool(body or own)
     if kind == "orphan_failure":
         return not somewhere and bool(failed)
     evidence = json.loads(proof)

@@ -81,6 +81,7 @@ def _altered(must: dict[str, Column], there: dict[str, Column]) -> Column:
     # What is in flight while another one waits has a content of its own, unless they are equal.
     of_flown, flown = F.col("in_flight_content"), F.coalesce("replaced_hash", pooled)
     known_flown = full & waits & in_flight & of_flown.isNotNull()
+    failed = F.coalesce("has_failed", F.lit(False))
     named = {
         "queue": waits & F.when(queue == "s", store.isNull()).otherwise(retry.isNull()),
         "due_ms": (moved & ~left & (F.col("kind") != "priority"))
@@ -91,10 +92,8 @@ def _altered(must: dict[str, Column], there: dict[str, Column]) -> Column:
         | (in_retry & differs(retry % SHIFT, score % SHIFT))
         | (in_flight & differs(taken % SHIFT, receipt % SHIFT)),
         # Beside a copy in flight the record may be that one's.
-        "failure": waits
-        & ~must["in_flight"]
-        & F.col("waiting_failed_at").isNotNull()
-        & ~F.coalesce("has_failed", F.lit(False)),
+        "failure": (waits & ~must["in_flight"] & F.col("waiting_failed_at").isNotNull() & ~failed)
+        | (must["dead"] & there["dead"] & F.col("dead_failed_at").isNotNull() & ~failed & F.col("dead_hash").isNull()),
         # How long it is in flight is its own finding.
         "taken_ms": in_flight & ~F.col("stuck") & differs(F.floor(taken / SHIFT), F.floor(receipt / SHIFT)),
         "died_ms": must["dead"] & there["dead"] & differs(F.col("in_dead"), F.col("dead_score")),

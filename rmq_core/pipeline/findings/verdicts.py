@@ -14,7 +14,7 @@ from rmq_core.model.scores import RETRIED_MAX, SHIFT
 from rmq_core.model.stats import ENDED
 from rmq_core.pipeline.findings.places import kind_of_misplaced, with_places
 from rmq_core.pipeline.history.replay import MESSAGE, SLOT, entry_of, evidence, ms_of
-from rmq_core.pipeline.schemas import COPIES
+from rmq_core.pipeline.schemas import COPIES, OWN_CONTENT
 from rmq_core.pipeline.small import small
 
 if TYPE_CHECKING:
@@ -218,7 +218,9 @@ def suspicious(
 
     whole = F.broadcast(slots.select(*SLOT, F.col("life").alias("present"), "begin", "lost_lives"))
     known = messages.join(whole, [*SLOT], "left").join(F.broadcast(topics), "topic", "left")
-    alone = ~in_a_queue()
+    alone, pools = ~in_a_queue(), F.lit(False)
+    for column in OWN_CONTENT.values():
+        pools |= F.col(column).isNotNull()
     taken, timed = (
         F.floor(F.col("in_prepare") / SHIFT),
         F.col("kind").isin(*OF_TIME) & (F.col("in_store") > RETRIED_MAX),
@@ -237,7 +239,7 @@ def suspicious(
         F.when(F.col("present").isNotNull(), F.col("wrong.kind")).alias("impossible"),
         # Of a message that is lost, the remains are what brings it back.
         F.when(F.col("misplaced").isNotNull(), None)
-        .when(alone & (F.col("has_body") | F.col("replaced_hash").isNotNull()), "orphan_body")
+        .when(alone & (F.col("has_body") | pools), "orphan_body")
         .when(alone & F.col("has_failed"), "orphan_failure")
         .alias("orphaned"),
         (F.col("misplaced").isNull() & ~F.col("paused") & (due + overdue_ms < F.col("read_ms"))).alias("overdue"),

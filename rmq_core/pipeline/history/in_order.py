@@ -70,6 +70,7 @@ def in_order(columns: Mapping[str, Any], slots: Slots) -> Any:
     of_dead = np.where(seen.has("dead_hash"), seen["dead_hash"], pooled)
     content = ~seen.has("dead_content") | (seen["dead_content"] == of_dead)
     content &= ~seen["dead_stored"] | has_body | (of_dead != INLINE)
+    content &= ~seen.has("dead_failed_at") | seen.has("dead_hash") | seen["has_failed"]
     died = alone("dead") & in_dead & ~in_store & ~in_retry & (seen["in_dead"] == seen["dead_score"]) & content
 
     as_told = seen.has("life") & (seen["life"] == present) & (waits | died)

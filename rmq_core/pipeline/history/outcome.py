@@ -57,6 +57,7 @@ def messages(
     }
     left = [(rows.copies_left[copy] > 0) & (end >= 0) for copy in COPIES]
     noted = [columns[name].is_valid() for name in ("wrong", "in_store", "in_retry", "in_prepare", "in_dead")]
+    noted += [columns[name].is_valid() for name in OWN_CONTENT.values()]  # of nobody, perhaps
     seen = [np.asarray(each) for each in (*noted, columns["has_body"], columns["has_failed"])]
     kept = np.logical_or.reduce([*left, *seen, unsure])
     if slots is not None:

@@ -43,6 +43,9 @@ COMPACT_EVERY = 20
 """Batches after which an archive that goes on for ever looks for small files."""
 COMPACT_WITHIN_S = 3_600.0
 """It does so as often, too, where nothing comes: days grow old, and what was replaced long enough ago is to go."""
+TRIM_WITHIN_S = 10.0
+"""So often it trims where nothing comes: what could not go before (something was restored, another reader was behind)
+may be what keeps anything from coming."""
 NOT_THERE = "No module named 'rmq_core'"
 WHERE_STREAMS_ARE = (
     "in the Python of the Spark Connect server, which takes it for streams from nobody else: install rmq-console there,"
@@ -117,7 +120,7 @@ class _Run:
         self.before = kept.last_committed()
         self._moved_to = self.before
         self._compacted_at = self._reported = 0
-        self._compacted_s = time.monotonic()
+        self._compacted_s = self._trimmed_s = time.monotonic()
         self._known: dict[str, Topic] = {}
         self._gone: dict[str, int] = {}
         self.data_set = ""
@@ -177,6 +180,7 @@ class _Run:
         else:
             while not self.lock.lost.wait(self._write()):
                 self._keep_definitions()  # who goes on for ever meets topics that are new
+                self._trim_again()
                 if time.monotonic() - self._compacted_s >= COMPACT_WITHIN_S:
                     self.compact()
             raise PipelineError(LOST)
@@ -222,6 +226,7 @@ class _Run:
                 if self.lock.lost.is_set():
                     raise PipelineError(LOST)
                 self._tidy()
+                self._trim_again()
         finally:
             query.stop()
         _count(query.recentProgress, seen, self.done)
@@ -240,8 +245,14 @@ class _Run:
         """Trims the journals behind what is durable."""
         last = self.kept.last_committed()
         if last != self._moved_to or self.every_ms is None:
+            self._trimmed_s = time.monotonic()
             self.trimmed += positions.move(self.options, self.kept.path, self.kept.committed_offsets())
             self._moved_to = last
+
+    def _trim_again(self) -> None:
+        if time.monotonic() - self._trimmed_s >= TRIM_WITHIN_S:
+            self._trimmed_s = time.monotonic()
+            self.trimmed += positions.trim(self.options)
 
     def compact(self) -> None:
         """Forgets what is too old, and makes large files of small ones; what comes meanwhile is not touched."""

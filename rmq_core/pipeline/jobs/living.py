@@ -11,8 +11,10 @@ from rmq_core.ops.mentions import Gone
 from rmq_core.pipeline.archive import mentions, redacted
 from rmq_core.pipeline.archive.archived import Archive
 from rmq_core.pipeline.findings import gaps
+from rmq_core.pipeline.findings.repair_data import QUEUES
 from rmq_core.pipeline.history.replay import SLOT
 from rmq_core.pipeline.reading import load
+from rmq_core.pipeline.schemas import OWN_CONTENT
 from rmq_core.pipeline.small import small
 from rmq_core.pipeline.sources.options import SourceOptions
 from rmq_core.protocol.scripts import Call, script
@@ -75,7 +77,7 @@ def _held(options: SourceOptions, places: Collection[Place]) -> list[Place]:
         if here[topic].is_stream:
             calls += [("XRANGE", keys.store, id, id), ("ZSCORE", keys.trash, id)]
         else:
-            names = [keys.store, keys.retry, keys.prepare, keys.dead, keys.body, keys.failed]
+            names = [getattr(keys, name) for name in (*QUEUES, "body", "failed", *OWN_CONTENT)]
             calls += [Call(script("presence"), names, [id]), ("ZSCORE", keys.trash, id)]
     with options.connection() as connection:
         replies = connection.run(calls)

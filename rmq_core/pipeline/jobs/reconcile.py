@@ -136,7 +136,8 @@ def _reported(
         step.rows = in_journals
         archive = Archive(session, inputs.archive).pinned() if inputs.archive else None
         history = History(session, names, archive, journal, inputs.options.deletions())
-        committed = positions.committed(inputs.options, topics, inputs.archive)
+        now = Archive(session, inputs.archive).committed_offsets if inputs.archive else dict
+        committed = positions.committed(inputs.options, topics, inputs.archive, now)
         readers = small(session, committed, gaps.READERS)
         reached = small(session, archive.reached(deletions=history.deletions) if archive else [], gaps.REACHED)
     history.open({"*": "asked"} if inputs.from_scratch else {})

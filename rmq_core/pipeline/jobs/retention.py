@@ -17,6 +17,7 @@ from rmq_core.model.topic import Topic
 from rmq_core.pipeline import files, unchanged
 from rmq_core.pipeline.archive import redacted
 from rmq_core.pipeline.archive.archived import Archive, batch_name
+from rmq_core.pipeline.archive_files import noted
 from rmq_core.pipeline.history import accounts
 from rmq_core.pipeline.history.replay import MARKS, MESSAGE, replay
 from rmq_core.pipeline.sources.decoding import DAY_MS
@@ -105,8 +106,8 @@ def _of_topic(kept: Archive, name: str, days: list[str], before: str, check: Cal
 def records(kept: Archive) -> list[dict[str, Any]]:
     """What was done when, the oldest first: ``at_ms``, ``topics`` (as `Forgotten`)."""
     folder = f"{kept.path}/{FOLDER}"
-    names = [name for name in sorted(kept.files(folder)) if name.endswith(".json")]
-    return [json.loads(files.read_text(kept.session, f"{folder}/{name}") or "{}") for name in names]
+    names = [f"{folder}/{name}" for name in sorted(kept.files(folder)) if name.endswith(".json")]
+    return [noted(file, files.read_text(kept.session, file) or "{}") for file in names]
 
 
 def _done(kept: Archive) -> dict[str, str]:

@@ -89,7 +89,7 @@ def write_index(
     path = f"{archive.path}/{trends.INDEX}"
     try:
         said = json.loads(files.read_text(archive.session, path) or "{}").get("topics", {})
-    except ValueError:
+    except (ValueError, AttributeError):
         said = {}
     for topic, (since_ms, complete_ms) in spans.items():
         more = {"since_ms": since_ms, "complete_ms": complete_ms, "unproved": unproved.get(topic, 0)}

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgpack
 
+from rmq_core import FixedTimeMessage
 from tests.pipeline import parquet
 from tests.pipeline.catalogue.faults import GAP, Fault, Found
 from tests.pipeline.catalogue.place import QUEUES, Place
@@ -215,3 +216,29 @@ def done_in_a_file(place: Place) -> set[Found]:
     id = place.one("store")
     parquet.add(place.archive, place.topic, place.slot, ("taken", "sp", id), ("acked", "p-", id))
     return {("unexpected", id), LEDGER}
+
+
+def left_behind(words: str, pool: str) -> None:
+    @further(words)
+    def plant(place: Place) -> set[Found]:
+        id = f"left in {pool}".encode()
+        value = place.raw.hget(place.keys().dead_record, place.ids["dead"][0]) if pool == "dead_record" else b"0 {} x"
+        assert value and place.raw.hset(getattr(place.keys(), pool), id, value)
+        return {("orphan_body", id)}
+
+
+left_behind("the record of a dead letter is left of nobody", "dead_record")
+left_behind("what was in flight while another one waited has left its content", "replaced")
+
+
+def dies_bare(place: Place) -> None:
+    """A message that is its id."""
+    place.client.send(place.topic, FixedTimeMessage(place.name("bare"), due_ms=1_000), allow_past=True)
+    place.client.reject(place.client.take(place.topic, 1), message="no use")
+
+
+@further("the record of a dead letter that is its id is gone", topic="", before=dies_bare)
+def bare_record(place: Place) -> set[Found]:
+    id = place.name("bare").encode()
+    assert place.raw.hdel(place.keys().dead_record, id)
+    return {("altered", id)}

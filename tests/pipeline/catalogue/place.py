@@ -22,7 +22,7 @@ GROUP = "readers"
 UNSAID = "unsaid"
 """The topic whose journal tells no contents."""
 QUEUES = ("store", "retry", "prepare", "dead")
-POOLS = ("body", "failed", "dead_record", "priority", "stats")
+POOLS = ("body", "failed", "dead_record", "replaced", "priority", "stats")
 
 
 @dataclass

@@ -68,7 +68,7 @@ def provable(place: Place, found: set[Found]) -> set[Found]:
     raw, keys = place.raw, place.keys()
     said = {each for each in found if each[0] in WITHOUT_PROOF}
     held = {id for name in QUEUES for id in raw.zrange(getattr(keys, name), 0, -1)}
-    bodies = set(raw.hkeys(keys.body))
+    bodies = {id for pool in ("body", "replaced", "dead_record") for id in raw.hkeys(getattr(keys, pool))}
     said |= {("orphan_body", id) for id in bodies - held}
     said |= {("orphan_failure", id) for id in {*raw.hkeys(keys.failed)} - held - bodies}
     counted = {name: int(n) for name, n in raw.hgetall(keys.stats).items() if name in (b"sent", b"acked")}

@@ -61,6 +61,13 @@ gone("what a group has in flight is gone", "prepare")
 gone("a dead letter of a group is gone", "dead")
 
 
+@of_stream("the record of a dead letter of a group is gone")
+def no_record(place: Place) -> set[Found]:
+    id = place.one("dead")
+    assert place.raw.hdel(place.keys().dead_record, id)
+    return {("altered", id)}
+
+
 @of_stream("what waits in a group for its next try is to wait longer")
 def waits_longer(place: Place) -> set[Found]:
     id = place.one("retry")
