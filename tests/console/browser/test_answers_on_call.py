@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from console.config.environment import BASE_DIR
+from tests.console.browser.problemline import problem_line
 from tests.console.conftest import Queue
 from tests.console.stack import Stack
 
@@ -47,18 +48,6 @@ def test_the_document_asks_the_ten_that_are_walked_here() -> None:
         assert any(question in each for each in walked), question
 
 
-def line(page: Page, *words: str | re.Pattern[str]) -> Locator:
-    """A problem of the overview, however many there are."""
-    found = page.locator(".rc-problem")
-    for each in words:
-        found = found.filter(has_text=each)
-    more = page.get_by_role("button", name=re.compile(r"^\d+ more$"))
-    expect(found.or_(more).first).to_be_visible()
-    if not found.count():
-        more.click()
-    return found
-
-
 def to_topic(page: Page, topic: str) -> None:
     """From the overview, by its filter."""
     page.keyboard.press("/")
@@ -79,9 +68,9 @@ def test_which_topic_is_unhealthy_since_when_why_and_what_its_messages_die_of(
         queue.dead(f"d{number}", topic=topic)
     queue.delayed("waits", topic=topic, in_ms=0)
     page = open_page("/")
-    expect(line(page, topic, "1 message is ready and no worker listens.")).to_contain_text("began")
+    expect(problem_line(page, topic, "1 message is ready and no worker listens.")).to_contain_text("began")
     expect(page).to_have_title(re.compile(r"^\(\d+\) "))
-    line(page, topic, DIED).get_by_role("link", name="Open").click()
+    problem_line(page, topic, DIED).get_by_role("link", name="Open").click()
     cluster = page.get_by_role("region", name="Clusters by error").locator("tbody tr").first
     expect(cluster).to_contain_text("KeyError")
     expect(cluster).to_contain_text("3")
@@ -122,7 +111,7 @@ def test_how_many_a_requeue_would_hit_how_long_it_takes_and_whether_it_worked(
     for number in range(3):
         queue.dead(f"d{number}", topic=topic)
     page = open_page("/")
-    line(page, topic, DIED).get_by_role("link", name="Open").click()
+    problem_line(page, topic, DIED).get_by_role("link", name="Open").click()
     page.get_by_role("button", name="All matching").click()
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text("3 messages match")
@@ -155,7 +144,7 @@ def worker(page: Page) -> Locator:
 def test_whether_a_worker_is_dead_or_slow(open_page: Open) -> None:
     """Is a worker dead, or slow?"""
     page = open_page("/")
-    line(page, "Worker mute on here is silent.").get_by_role("link", name="Open").click()
+    problem_line(page, "Worker mute on here is silent.").get_by_role("link", name="Open").click()
     row = worker(page)
     expect(row).to_contain_text("Silent")
     expect(row).to_contain_text(re.compile(r"last heard of \d+ m"))

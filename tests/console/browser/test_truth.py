@@ -12,6 +12,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from rmq_core import FixedTimeMessage, Topic, TopicKind
+from tests.console.browser.problemline import problem_line
 from tests.console.browser.running import RunningWorker
 from tests.console.browser.test_topic import confirm
 from tests.console.conftest import Queue
@@ -44,14 +45,7 @@ def test_a_topic_runs_only_where_somebody_takes(open_page: Open, queue: Queue, t
 def test_dead_letters_are_a_problem_until_somebody_acknowledges_them(open_page: Open, queue: Queue, topic: str) -> None:
     overview = open_page("/")
     queue.dead("one", topic=topic)
-    problem = overview.locator(".rc-problem", has_text=topic).filter(has_text="dead letter")
-    # What other tests have left, as workers that are silent, may come first, and the rest is behind a button.
-    more = overview.locator(".rc-problems").get_by_role("button", name=re.compile(r"^\d+ more$"))
-    expect(problem.or_(more).first).to_be_visible()
-    if not problem.is_visible():
-        more.click()
-    expect(problem).to_be_visible()
-    problem.get_by_role("link").click()
+    problem_line(overview, topic, "dead letter").get_by_role("link").click()
     overview.get_by_role("button", name="Acknowledge").click()
     confirm(overview, "Acknowledge", "the supplier knows")
     expect(overview.locator("#rc-problems")).not_to_contain_text("dead letter")
@@ -60,12 +54,7 @@ def test_dead_letters_are_a_problem_until_somebody_acknowledges_them(open_page: 
     expect(page.locator("tr", has=page.get_by_role("link", name=topic, exact=True))).to_be_visible()
     expect(page.locator(".rc-problem", has_text=topic)).to_have_count(0)
     queue.dead("another", topic=topic)
-    problem = page.locator(".rc-problem", has_text=topic).filter(has_text="dead letter")
-    more = page.locator(".rc-problems").get_by_role("button", name=re.compile(r"^\d+ more$"))
-    expect(problem.or_(more).first).to_be_visible()
-    if not problem.is_visible():
-        more.click()
-    expect(problem).to_be_visible()
+    expect(problem_line(page, topic, "dead letter")).to_be_visible()
 
 
 def test_whoever_may_not_acknowledge_is_told_why(open_page: Open, queue: Queue, topic: str) -> None:
