@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -52,12 +53,22 @@ def is_forked(pid: int) -> bool:
     return False
 
 
+def has_log(folder: Path, pid: int) -> bool:
+    """Whether a `Program` writes its own log already: from then on it ends with the tests."""
+    with contextlib.suppress(OSError):
+        return is_forked(pid) and Path(f"/proc/{pid}/fd/1").readlink().parent.parent == folder.resolve()
+    return False
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_who_ends_it_ends_its_workers(chaos: subprocess.Popen[bytes], number: signal.Signals, tmp_path: Path) -> None:
     """And SIGTERM tidies away."""
     assert any(tmp_path.glob("fleet-*"))
+    frozen = wait_until(
+        lambda: max(filter(partial(has_log, tmp_path), descendants(chaos.pid)), default=0), what="a worker of the fleet"
+    )
+    os.kill(frozen, signal.SIGSTOP)  # in the middle of a fault: this one cannot end by itself
     below = set(filter(is_forked, descendants(chaos.pid)))
-    os.kill(max(below), signal.SIGSTOP)  # in the middle of a fault: this one cannot end by itself
     chaos.send_signal(number)
     code = chaos.wait(60)
     wait_until(lambda: not any(map(is_forked, below)), what="the workers to end")

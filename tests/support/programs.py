@@ -80,8 +80,8 @@ def _end_with_the_tests() -> None:
 
     What it was forked from ends when nobody holds the other end of a pipe, of which everything forked gets a copy.
     """
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
     starter: Any = forkserver._forkserver
     if starter._forkserver_alive_fd is not None:
-        os.close(starter._forkserver_alive_fd)
+        os.close(starter._forkserver_alive_fd)  # behind this what it was forked from may be gone
         starter._forkserver_alive_fd = None
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
