@@ -18,7 +18,7 @@ from redis.asyncio.cluster import ClusterNode, RedisCluster
 from redis.exceptions import BusyLoadingError, ResponseError
 
 from rmq_core.transport.exchange import Answers, Plan
-from rmq_core.transport.lines import ASK_AGAIN_S, DEMOTED, IDLE_S, Asking
+from rmq_core.transport.lines import ASK_AGAIN_S, DEMOTED, IDLE_S, LATE_S, Asking
 from rmq_core.transport.nodes import Line
 from rmq_core.transport.retry import Failed, Packed, refused, transient
 
@@ -111,7 +111,7 @@ async def _converse(
     while under_way:
         commands, since = under_way[0]
         await _read(pool, connection, len(replies) + commands, replies)
-        if time.monotonic() - since > ASK_AGAIN_S or getattr(pool, "succeeded", False):
+        if time.monotonic() - since > LATE_S or getattr(pool, "succeeded", False):
             await _still_master(pool, connection)
         under_way.popleft()
         if answered is not None:

@@ -28,6 +28,10 @@ ASK_AGAIN_S = 1.0
 """So often, while a reply is awaited, a Sentinel, or another node of a Cluster, is asked whether the server is still a
 master."""
 
+LATE_S = 0.1
+"""What takes longer, to connect to or to answer, may be a master that was asleep: then they are asked, too. It is not a
+second, for the successor may have been named at the end of its sleep."""
+
 DEMOTED = "previous master"
 
 
@@ -86,7 +90,7 @@ class Lines:
                 self._asking.done(began)
             if not connection.is_connected:
                 connection.connect()  # never by itself: with Sentinel, only this asks who is the master now
-            if time.monotonic() - began > ASK_AGAIN_S:
+            if time.monotonic() - began > LATE_S:
                 _refuse_former_master(connection, pool)
         except BaseException:
             connection.disconnect()
@@ -210,7 +214,7 @@ def _response(connection: Any) -> Any:
                 raise
         else:
             # One that comes late may be that of a master which was asleep, and will forget what it has just accepted.
-            if time.monotonic() - began > ASK_AGAIN_S or getattr(pool, "succeeded", False):
+            if time.monotonic() - began > LATE_S or getattr(pool, "succeeded", False):
                 _refuse_former_master(connection, pool)
             return reply
 
