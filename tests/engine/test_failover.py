@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import socket
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
 
 import pytest
 import redis
 
-from rmq_core import RMQ, PriorityMessage
+from rmq_core import RMQ, AsyncControl, AsyncRMQ, PriorityMessage, Topic, TopicKind
 from rmq_core.embedded.ports import free_port
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.embedded.redis_cluster import EmbeddedCluster
 from rmq_core.embedded.redis_sentinel import EmbeddedSentinel
 from rmq_core.embedded.replication import replication
 from rmq_core.errors import ConnectionLost
+from rmq_core.transport.lines import LATE_S
 from tests.engine.conformance.bench import Bench, open_bench
 from tests.support.servers import chosen_server
 from tests.support.waiting import wait_until_async
 
 pytestmark = pytest.mark.cluster
 
+STEP_S, MOMENTS = 0.1, 60
 AT_MOST_S = 3.0
 """How long a client tries, from its first failure: this much later than the failover it must have found the master."""
 
@@ -102,11 +107,45 @@ async def test_a_master_that_hangs_and_wakes_up_gets_nothing(
     try:
         sending = asyncio.create_task(send(bench, "under way"))
         new = await new_master(service, old)
+        # What was begun less than that before its end is not taken for late.
+        awake = time.monotonic() + 2 * LATE_S
+        await wait_until_async(lambda: time.monotonic() > awake, what="what comes now to be late")
     finally:
         old.resume()
     await send(bench, *"ijkl")
     await sending
     assert held(new) == 13
+
+
+async def test_who_connects_just_before_a_master_wakes_up_is_not_let_in(service: EmbeddedSentinel) -> None:
+    """At whatever moment of its sleep: until its end the Sentinels may have named it."""
+    service.start()
+    async with contextlib.AsyncExitStack() as stack:
+        clients = [await stack.enter_async_context(AsyncRMQ(service.url, "failed")) for _ in range(MOMENTS)]
+        await clients[0].define(Topic("work", TopicKind.PRIORITY, slots=4))
+        for client in clients:
+            await client.send("work", PriorityMessage("there", 30))  # from now on it knows the topic
+        old = service.master()
+        await wait_until_async(lambda: all(held(server) for server in service.servers), what="it to be replicated")
+        with old.client() as raw:
+            raw.client_kill_filter(_type="normal", skipme=True)
+        old.pause()
+        sending: list[asyncio.Task[Any]] = []
+        try:
+            electing = asyncio.create_task(new_master(service, old))
+            for number, client in enumerate(clients):
+                if not electing.done():
+                    sending.append(asyncio.create_task(client.send("work", PriorityMessage(f"at {number}", 30))))
+                    await asyncio.wait([electing], timeout=STEP_S)
+            new = await electing
+            # What was begun less than that before its end is not taken for late.
+            awake = time.monotonic() + 2 * LATE_S
+            await wait_until_async(lambda: time.monotonic() > awake, what="what comes now to be late")
+        finally:
+            old.resume()
+        await asyncio.gather(*sending)
+        assert held(new) == 1 + len(sending)
+        await AsyncControl(clients[0]).delete_topic("work", force=True)
 
 
 @pytest.mark.parametrize("flavour", ["sync", "async"])
@@ -130,7 +169,7 @@ async def test_a_master_that_goes_on_after_its_successor_was_named_is_left(flavo
 
             electing = asyncio.create_task(new_master(service, old))
             await wait_until_async(lambda: sent_until(electing.done), what="another master to be named")
-            new = await electing
+            new = await new_master(service, old)
             before = held(new)
             await wait_until_async(lambda: sent_until(lambda: held(new) > before), what="it to be sent to the new one")
         raw.close()
