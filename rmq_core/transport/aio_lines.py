@@ -78,7 +78,7 @@ class AsyncLines:
         except Exception as error:
             if not transient(error):
                 raise (refused(error) if isinstance(error, redis.RedisError) else error) from error
-            late = time.monotonic() - began > ASK_AGAIN_S and _may_be_succeeded(pool)
+            late = time.monotonic() - began > LATE_S and _may_be_succeeded(pool)
             return Failed(error, sent and (bool(replies) or DEMOTED not in str(error)), () if late else replies)
         return replies
 

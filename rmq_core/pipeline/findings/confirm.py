@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from rmq_core.pipeline.findings.repair_data import SEEN
+from rmq_core.pipeline.findings.repair_data import QUEUES, SEEN
 from rmq_core.pipeline.schemas import FINDINGS, OWN_CONTENT
 from rmq_core.pipeline.sources.decoding import whole
 from rmq_core.pipeline.sources.options import SourceOptions
+from rmq_core.protocol.keys import SlotKeys
 from rmq_core.protocol.scripts import Call, script
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
 AT_ONCE = 500
 CONFIRMED = ("orphan_body", "orphan_failure", "stuck_in_prepare", "overdue", *SEEN)
-_QUEUES = ("store", "retry", "prepare", "dead")
 
 
 def confirmed(suspects: DataFrame, options: SourceOptions) -> DataFrame:
@@ -34,15 +34,19 @@ def confirmed(suspects: DataFrame, options: SourceOptions) -> DataFrame:
                     some = asked[first : first + AT_ONCE]
                     calls = []
                     for _, row in some:
-                        keys = options.keyspace.slot(row["topic"], row["slot"])
-                        names = [getattr(keys, name) for name in (*_QUEUES, "body", "failed", *OWN_CONTENT)]
-                        calls.append(Call(script("presence"), names, [row["id"]]))
+                        calls.append(presence(options.keyspace.slot(row["topic"], row["slot"]), row["id"]))
                     for (at, row), reply in zip(some, connection.run(calls), strict=True):
                         kept[at] = holds(row["kind"], row["evidence"], reply[0], row["repair_data"])
                 yield batch.filter(pa.array(kept, pa.bool_()))
 
     # One pass for all kinds, in as few tasks as they fill: taken apart, everything would be computed twice.
     return suspects.hint("rebalance").mapInArrow(look, FINDINGS)
+
+
+def presence(keys: SlotKeys, id: bytes) -> Call:
+    """Where a message is now: as `holds` takes it."""
+    names = [getattr(keys, name) for name in (*QUEUES, "body", "failed", *OWN_CONTENT)]
+    return Call(script("presence"), names, [id])
 
 
 def holds(kind: str, proof: str, now: list[bytes | None], data: bytes | None = None) -> bool:

@@ -11,13 +11,11 @@ from rmq_core.ops.mentions import Gone
 from rmq_core.pipeline.archive import mentions, redacted
 from rmq_core.pipeline.archive.archived import Archive
 from rmq_core.pipeline.findings import gaps
-from rmq_core.pipeline.findings.repair_data import QUEUES
+from rmq_core.pipeline.findings.confirm import presence
 from rmq_core.pipeline.history.replay import SLOT
 from rmq_core.pipeline.reading import load
-from rmq_core.pipeline.schemas import OWN_CONTENT
 from rmq_core.pipeline.small import small
 from rmq_core.pipeline.sources.options import SourceOptions
-from rmq_core.protocol.scripts import Call, script
 
 
 class Place(NamedTuple):
@@ -77,8 +75,7 @@ def _held(options: SourceOptions, places: Collection[Place]) -> list[Place]:
         if here[topic].is_stream:
             calls += [("XRANGE", keys.store, id, id), ("ZSCORE", keys.trash, id)]
         else:
-            names = [getattr(keys, name) for name in (*QUEUES, "body", "failed", *OWN_CONTENT)]
-            calls += [Call(script("presence"), names, [id]), ("ZSCORE", keys.trash, id)]
+            calls += [presence(keys, id), ("ZSCORE", keys.trash, id)]
     with options.connection() as connection:
         replies = connection.run(calls)
     pairs = zip(replies[::2], replies[1::2], strict=True)
